@@ -1,0 +1,35 @@
+# Everything runs in .venv, made from the pinned requirements; only python3, pip with venv and make are needed.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install train test check format clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(INSTALLED): requirements.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement requirements.txt
+	@touch $@
+
+install: $(INSTALLED) ## make .venv with the pinned requirements
+
+train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it stopped
+	$(BIN)/python train.py --resume
+
+test: $(INSTALLED) ## run all tests
+	$(BIN)/python -m pytest
+
+check: $(INSTALLED) ## lint and format check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED) ## format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove .venv and caches; runs and exports stay
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

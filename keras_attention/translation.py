@@ -1,0 +1,32 @@
+"""The result type that every reader of a model returns, whatever file the model came from."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Translation:
+    """What a model made of one source string.
+
+    Attributes:
+        text: The answer; token texts joined (characters directly, words by a space).
+        log_probability: Natural logarithm of the probability of the tokens and the end symbol,
+            summed over them.
+        confidence: Probability that `text` is right, in [0, 1].
+        source_tokens: Tokens of the source in reading order, S of them.
+        target_tokens: Tokens of the answer without the end symbol, T of them.
+        attention_weights: float32 `[T, S]`, rows are target tokens, columns source tokens in
+            reading order; rows sum to 1 unless S is 0. None for a model without attention.
+        alternatives: The other hypotheses of a beam search, best first; empty for greedy decoding.
+    """
+
+    text: str
+    log_probability: float
+    confidence: float
+    source_tokens: tuple[str, ...]
+    target_tokens: tuple[str, ...]
+    attention_weights: np.ndarray | None
+    alternatives: tuple[Translation, ...] = ()

@@ -1,0 +1,71 @@
+"""Data flows one way: a module imports only from the rooms before it in this table."""
+
+import ast
+import pathlib
+
+import pytest
+
+PACKAGE = pathlib.Path(__file__).parent.parent / "keras_attention"
+
+# Which modules of the package a module may import. A new module gets a line here first.
+ALLOWED = {
+    "version": set(),
+    "errors": set(),
+    "__init__": {"errors", "version"},
+    "config": {"errors"},
+    "data": {"errors"},
+    "dates": {"data", "errors"},
+    "attention": set(),
+    "metrics": set(),
+    "decoding": set(),
+    "translation": set(),
+    "visualize": {"errors"},
+    "vocabulary": {"config", "errors"},
+    "input_pipeline": {"data", "vocabulary"},
+    "models": {"attention", "config", "errors"},
+    "check": {"data", "errors"},
+}
+
+
+def imported_modules(path: pathlib.Path) -> set[str]:
+    """Names of the package's modules that the file at `path` imports at run time."""
+    found = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}:{node.lineno}: write imports in full"
+            parts = (node.module or "").split(".")
+            if parts[0] == "keras_attention":
+                found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                if parts[0] == "keras_attention" and len(parts) > 1:
+                    found.add(parts[1])
+    return found
+
+
+def test_every_module_has_a_line_in_the_table():
+    assert {path.stem for path in PACKAGE.glob("*.py")} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("module", sorted(ALLOWED))
+def test_imports_only_from_earlier_rooms(module):
+    extra = imported_modules(PACKAGE / f"{module}.py") - ALLOWED[module]
+    assert not extra, f"{module} may not import {sorted(extra)}"
+
+
+def test_the_table_itself_has_no_cycle():
+    seen: set[str] = set()
+    while len(seen) < len(ALLOWED):
+        ready = {name for name in set(ALLOWED) - seen if ALLOWED[name] <= seen}
+        assert ready, f"cycle among {sorted(set(ALLOWED) - seen)}"
+        seen |= ready

@@ -335,9 +335,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=pathlib.Path, default="data/dates", help="folder to write")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    splits = generate(options.seed)
     try:
         options.out.mkdir(parents=True, exist_ok=True)
+        splits = generate(options.seed)
         for name, pairs in splits._asdict().items():
             write_pairs(options.out / f"{name}.tsv", pairs)
     except OSError as error:

@@ -155,7 +155,7 @@ def _register_new_fonts() -> None:
 
 
 def _warn_once(missing: frozenset[str]) -> None:
-    scripts = {unicodedata.name(c, "UNNAMED").split(" ")[0].split("-")[0] for c in missing}
+    scripts = {_script(character) for character in missing}
     if scripts <= _warned_scripts:
         return
     _warned_scripts.update(scripts)
@@ -164,5 +164,12 @@ def _warn_once(missing: frozenset[str]) -> None:
         f"No installed font has the characters of some labels ({', '.join(sorted(scripts))}), so "
         f"they are drawn as code points, for example U+{ord(example):04X} for {example!r}. Install "
         "a font that has them, such as Noto Sans CJK, or `pip install koreanize-matplotlib`.",
-        stacklevel=4,
+        stacklevel=5,
     )
+
+
+def _script(character: str) -> str:
+    """A word for the script, from the character's Unicode name: HANGUL, CJK, ARABIC."""
+    if unicodedata.category(character).startswith("S"):
+        return "symbols"
+    return unicodedata.name(character, "unnamed").split(" ")[0].split("-")[0]

@@ -7,7 +7,6 @@ so they need no closing, and with fixed settings, so a user's matplotlibrc does 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 
 import matplotlib
@@ -19,17 +18,22 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
-from keras_attention.attention_map import checked_weights, describe, empty_note
+from keras_attention.attention_map import describe, empty_note
 from keras_attention.figure_files import fixed_settings, save_figure
-from keras_attention.label_fonts import drawable, visible_label
+from keras_attention.map_layout import (
+    GAP,
+    NOTE_SIZE,
+    SMALLEST_CELL,
+    TITLE_SIZE,
+    Panel,
+    arrange,
+    best_columns,
+)
 
 __all__ = ["attention_colormap", "plot_attention", "plot_attention_grid", "save_figure"]
 
 # Sizes in inches unless they say otherwise.
-CELL, SMALLEST_CELL = 0.27, 0.115
-LONGEST_AXIS = 34.0  # beyond 295 tokens cells shrink further and not every one gets a label
-ROOMY_AXIS = 13.5  # beyond 50 tokens cells begin to shrink
-MARGIN, GAP = 0.16, 0.07
+MARGIN = 0.16
 BAR_WIDTH, BAR_LEAST_HEIGHT, BAR_SPACE = 0.12, 1.25, 0.72
 MOST_CELLS_AS_SHAPES = 20_000  # larger maps are a picture inside an SVG or PDF
 INK, QUIET, GOLD = "#1c2430", "#5a6675", "#d95f02"
@@ -67,7 +71,7 @@ def plot_attention(
         UserError: `attention_weights` is None (a model without attention).
         ValueError: wrong shape or range, an unknown style, a link outside the map.
     """
-    panel = _Panel.of(attention_weights, source_tokens, target_tokens, title, links, style)
+    panel = Panel.of(attention_weights, source_tokens, target_tokens, title, links)
     return _draw_figure([panel], columns=1, style=style)
 
 
@@ -100,9 +104,7 @@ def plot_attention_grid(
             f"{count} translations, {len(titles)} titles, {len(links)} links"
         )
     panels = [
-        _Panel.of(
-            each.attention_weights, each.source_tokens, each.target_tokens, title, link, style
-        )
+        Panel.of(each.attention_weights, each.source_tokens, each.target_tokens, title, link)
         for each, title, link in zip(translations, titles, links, strict=True)
     ]
     if columns is not None and columns < 1:
@@ -119,79 +121,8 @@ def attention_colormap(style: str) -> Colormap:
     raise ValueError(f'style must be "colour" or "grey". Received: style={style!r}')
 
 
-@dataclasses.dataclass
-class _Panel:
-    """One map: what to draw, and once measured, how large each part is (inches)."""
-
-    weights: np.ndarray
-    source_labels: list[str]
-    target_labels: list[str]
-    title: str | None
-    links: list
-    families: list[str]
-    cell: tuple[float, float] = (CELL, CELL)
-    font_size: float = 10.0
-    left: float = 0.0
-    top: float = 0.0
-    body: tuple[float, float] = (0.0, 0.0)
-    title_width: float = 0.0
-    upright: list[bool] = dataclasses.field(default_factory=list)
-
-    @classmethod
-    def of(cls, attention_weights, source_tokens, target_tokens, title, links, style) -> _Panel:
-        attention_colormap(style)  # an unknown style fails before anything is drawn
-        weights = checked_weights(attention_weights, source_tokens, target_tokens)
-        links = list(links or ())
-        for link in links:
-            if not (0 <= link.target < weights.shape[0] and 0 <= link.source < weights.shape[1]):
-                raise ValueError(
-                    f"links must lie inside the {weights.shape[1]} source and {weights.shape[0]} "
-                    f"target tokens. Received: source={link.source}, target={link.target}"
-                )
-        source = [visible_label(token) for token in source_tokens]
-        target = [visible_label(token) for token in target_tokens]
-        heading = "".join(visible_label(c) if c != " " else c for c in title or "")
-        texts, families = drawable([*source, *target, heading])
-        source, target = texts[: len(source)], texts[len(source) : -1]
-        return cls(weights, source, target, texts[-1] or None, links, families)
-
-    @property
-    def total(self) -> tuple[float, float]:
-        width = max(self.left + max(self.body[0], 0.6), self.title_width)
-        note = 0.25 if self.links else 0.0
-        return width, self.top + self.body[1] + note
-
-    def font(self, size: float | None = None, weight: str = "normal") -> FontProperties:
-        return FontProperties(family=self.families, size=size or self.font_size, weight=weight)
-
-    def measure(self, text_size) -> None:
-        """`text_size(text, font)` gives width and height in inches."""
-        rows, columns = self.weights.shape
-        base = _cell_size(max(rows, columns))
-        self.cell = tuple(min(base, LONGEST_AXIS / max(n, 1)) for n in (columns, rows))
-        self.font_size = min(10.5, max(5.2, base * 72 * 0.58))
-        sizes = [text_size(label, self.font()) for label in self.source_labels]
-        # A lone character stands upright; words are turned as soon as one is wider than its column.
-        fits = [width <= 0.95 * self.cell[0] for width, _ in sizes]
-        self.upright = [
-            fit and (all(fits) or len(label) == 1)
-            for fit, label in zip(fits, self.source_labels, strict=True)
-        ]
-        heights = [h if up else w for (w, h), up in zip(sizes, self.upright, strict=True)]
-        widths = [text_size(label, self.font())[0] for label in self.target_labels]
-        self.left = 0.28 + GAP + max(widths, default=0.0)
-        self.top = 0.27 + GAP + max(heights, default=0.0) + (0.34 if self.title else 0.0)
-        room = (0.0, 0.0) if self.weights.size else (3.9, 0.5)  # for the note on an empty map
-        self.body = (max(self.cell[0] * columns, room[0]), max(self.cell[1] * rows, room[1]))
-        if self.title:
-            self.title_width = text_size(self.title, self.font(11.5, "bold"))[0]
-
-
-def _cell_size(count: int) -> float:
-    return min(CELL, max(SMALLEST_CELL, ROOMY_AXIS / max(count, 1)))
-
-
-def _draw_figure(panels: list[_Panel], columns: int | None, style: str) -> Figure:
+def _draw_figure(panels: list[Panel], columns: int | None, style: str) -> Figure:
+    attention_colormap(style)  # an unknown style fails before anything is drawn
     with fixed_settings():
         figure = Figure(figsize=(1, 1), dpi=144, facecolor="white")
         renderer = FigureCanvasAgg(figure).get_renderer()
@@ -202,41 +133,19 @@ def _draw_figure(panels: list[_Panel], columns: int | None, style: str) -> Figur
 
         for panel in panels:
             panel.measure(text_size)
-        columns = columns or _best_columns([panel.total for panel in panels])
-        places, width, height = _arrange([panel.total for panel in panels], columns)
+        columns = columns or best_columns([panel.total for panel in panels])
+        places, width, height = arrange([panel.total for panel in panels], columns)
         height = max(height, BAR_LEAST_HEIGHT + 2 * MARGIN)
         figure.set_size_inches(width + 2 * MARGIN + BAR_SPACE, height + 2 * MARGIN)
         for panel, (x, y) in zip(panels, places, strict=True):
             _draw_panel(figure, panel, MARGIN + x, MARGIN + y, style)
-        filled = [
-            (panel, y) for panel, (_, y) in zip(panels, places, strict=True) if panel.weights.size
-        ]
-        if filled:
-            _draw_colour_bar(
-                figure, style, MARGIN + width + 0.22, MARGIN + filled[0][1], filled[0][0]
-            )
+        for panel, (_, y) in zip(panels, places, strict=True):
+            if panel.weights.size:
+                _draw_colour_bar(figure, style, MARGIN + width + 0.22, MARGIN + y, panel)
+                break
         figure.set_label("\n".join(_alt_text(panel) for panel in panels))
         figure.draw_without_rendering()  # ticks are made here, under the fixed settings
     return figure
-
-
-def _best_columns(sizes: list[tuple[float, float]]) -> int:
-    def distance(columns: int) -> float:
-        _, width, height = _arrange(sizes, columns)
-        return abs(np.log(width / height / 1.3))
-
-    return min(range(1, len(sizes) + 1), key=distance)
-
-
-def _arrange(sizes, columns: int) -> tuple[list[tuple[float, float]], float, float]:
-    """Top-left corners on a grid (inches from the top left), and the grid's width and height."""
-    space_x, space_y = 0.45, 0.35
-    widths = [max(w for w, _ in sizes[c::columns]) for c in range(min(columns, len(sizes)))]
-    heights = [max(h for _, h in sizes[r : r + columns]) for r in range(0, len(sizes), columns)]
-    lefts = np.concatenate([[0], np.cumsum(np.array(widths) + space_x)])
-    tops = np.concatenate([[0], np.cumsum(np.array(heights) + space_y)])
-    places = [(float(lefts[i % columns]), float(tops[i // columns])) for i in range(len(sizes))]
-    return places, float(lefts[-1] - space_x), float(tops[-1] - space_y)
 
 
 def _axes_at(figure: Figure, x: float, y: float, width: float, height: float) -> Axes:
@@ -248,7 +157,7 @@ def _axes_at(figure: Figure, x: float, y: float, width: float, height: float) ->
     )
 
 
-def _draw_panel(figure: Figure, panel: _Panel, x: float, y: float, style: str) -> None:
+def _draw_panel(figure: Figure, panel: Panel, x: float, y: float, style: str) -> None:
     rows, columns = panel.weights.shape
     axes = _axes_at(figure, x + panel.left, y + panel.top, *panel.body)
     axes.set_facecolor("white")
@@ -257,7 +166,7 @@ def _draw_panel(figure: Figure, panel: _Panel, x: float, y: float, style: str) -
             x / figure.get_size_inches()[0],
             1 - y / figure.get_size_inches()[1],
             panel.title,
-            fontproperties=panel.font(11.5, "bold"),
+            fontproperties=panel.font(TITLE_SIZE, "bold"),
             color=INK,
             va="top",
             ha="left",
@@ -276,7 +185,7 @@ def _draw_panel(figure: Figure, panel: _Panel, x: float, y: float, style: str) -
     _draw_links(axes, panel)
 
 
-def _draw_cells(axes: Axes, panel: _Panel, style: str) -> None:
+def _draw_cells(axes: Axes, panel: Panel, style: str) -> None:
     rows, columns = panel.weights.shape
     large = panel.weights.size > MOST_CELLS_AS_SHAPES
     axes.pcolormesh(
@@ -293,7 +202,7 @@ def _draw_cells(axes: Axes, panel: _Panel, style: str) -> None:
     )
 
 
-def _draw_labels(axes: Axes, panel: _Panel) -> None:
+def _draw_labels(axes: Axes, panel: Panel) -> None:
     rows, columns = panel.weights.shape
     sides = (
         (axes.xaxis, panel.source_labels, columns, panel.cell[0], "source"),
@@ -325,29 +234,26 @@ def _ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
 
 
-def _draw_links(axes: Axes, panel: _Panel) -> None:
+def _draw_links(axes: Axes, panel: Panel) -> None:
     for link in panel.links:
         outline = Rectangle((link.source + 0.06, link.target + 0.06), 0.88, 0.88)
         outline.set(fill=False, edgecolor=GOLD, linewidth=1.6, clip_on=False)
         outline.set_linestyle("-" if link.sure else (0, (2, 1.4)))
         axes.add_patch(outline)
     if panel.links:
-        note = "outlined: gold alignment"
-        if any(not link.sure for link in panel.links):
-            note += " (dashed: possible)"
         axes.annotate(
-            note,
+            panel.links_note,
             (0, 0),
             xytext=(0, -5),
             xycoords="axes fraction",
             textcoords="offset points",
             va="top",
-            fontproperties=panel.font(8.5),
+            fontproperties=panel.font(NOTE_SIZE),
             color=GOLD,
         )
 
 
-def _draw_colour_bar(figure: Figure, style: str, x: float, y: float, panel: _Panel) -> None:
+def _draw_colour_bar(figure: Figure, style: str, x: float, y: float, panel: Panel) -> None:
     height = min(max(panel.body[1], BAR_LEAST_HEIGHT), 3.0)
     lowest = figure.get_size_inches()[1] - MARGIN - height
     axes = _axes_at(figure, x, min(y + panel.top, lowest), BAR_WIDTH, height)
@@ -371,6 +277,6 @@ def _draw_colour_bar(figure: Figure, style: str, x: float, y: float, panel: _Pan
     axes.spines[:].set(color="#c6ccd4", linewidth=0.8)
 
 
-def _alt_text(panel: _Panel) -> str:
+def _alt_text(panel: Panel) -> str:
     words = describe(panel.weights, panel.source_labels, panel.target_labels)
     return f"{panel.title}. {words}" if panel.title else words

@@ -11,7 +11,7 @@ from keras import ops
 
 SCORES = ("dot", "scaled_dot", "general", "additive")
 
-# Takes a masked score out of the softmax: in float32, exp(MASKED_SCORE - a real score) is exactly 0.
+# Takes a masked score out of the softmax: exp(MASKED_SCORE - a real score) is exactly 0 in float32.
 # Finite on purpose: with -inf a fully masked row is 0/0, and its gradient NaN.
 MASKED_SCORE = -1e30
 
@@ -39,7 +39,8 @@ class Attention(keras.layers.Layer):
     Keras carries with `query`.
 
     Precision: scores and softmax are computed in float32 even where the dtype policy says less
-    (in float64 under a float64 policy), so weights are float32; the context has the compute dtype.
+    (float64 only under that policy on TensorFlow), so weights are float32; the context has the
+    compute dtype.
 
     Args:
         score: one of "dot", "scaled_dot", "general", "additive". The first two need H == K.
@@ -134,7 +135,7 @@ class Attention(keras.layers.Layer):
 
     @property
     def score_dtype(self) -> str:
-        """The dtype of scores and weights: float32, or float64 under a float64 policy."""
+        """The dtype of scores and weights: float32, or float64 under that policy on TensorFlow."""
         return keras.backend.result_type(self.compute_dtype, "float32")
 
     def compute_scores(self, query: Any, key: Any) -> Any:
@@ -178,9 +179,9 @@ class Attention(keras.layers.Layer):
         """
         scores = ops.convert_to_tensor(scores)
         if mask is None:
-            return ops.softmax(scores, axis=-1)
+            return _softmax(scores)
         mask = _fit_mask(mask, scores.shape)
-        weights = ops.softmax(ops.where(mask, scores, MASKED_SCORE), axis=-1)
+        weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
         # The softmax of a fully masked row is uniform; this makes it 0.
         return ops.where(mask, weights, 0.0)
 
@@ -278,7 +279,21 @@ class Attention(keras.layers.Layer):
                 "(score='general' and score='additive' take different ones). "
                 f"Received: query.shape={query_shape}, key.shape={key_shape}"
             )
+        widths = self._built_widths() if self.built else (None, None)
+        if not (_same(query_shape[-1], widths[0]) and _same(key_shape[-1], widths[1])):
+            raise ValueError(
+                f"The layer was built for a query of width {widths[0]} and a key of width "
+                f"{widths[1]}. Received: query.shape={query_shape}, key.shape={key_shape}"
+            )
         return query_shape, value_shape, key_shape
+
+    def _built_widths(self):
+        """The widths of query and key that the weights fit; None where any will do."""
+        if self.score == "general":
+            return self.kernel.shape
+        if self.score == "additive":
+            return self.query_kernel.shape[0], self.key_kernel.shape[0]
+        return (None, self.query_vector.shape[0]) if self.learned_query else (None, None)
 
     def compute_output_shape(self, query_shape=None, value_shape=None, key_shape=None):
         query_shape, value_shape, _ = self._shapes(query_shape, value_shape, key_shape)
@@ -313,6 +328,13 @@ class Attention(keras.layers.Layer):
             "units": self.units,
             "learned_query": self.learned_query,
         }
+
+
+def _softmax(scores):
+    if scores.shape[-1] == 1:
+        # Right for a source of one token, but ops.softmax warns about it: 1, with a gradient of 0.
+        return ops.exp(scores - scores)
+    return ops.softmax(scores, axis=-1)
 
 
 def _same(size, other):

@@ -13,6 +13,7 @@ import argparse
 import dataclasses
 import datetime
 import functools
+import itertools
 import os
 import pathlib
 import random
@@ -285,16 +286,13 @@ def _generate_part(dates: list[datetime.date], size: int, rng: random.Random) ->
     total, weight_done = sum(form.weight for form in FORMS), 0
     for form in FORMS:
         weight_done += form.weight
-        variants = [(t, case) for t in form.templates for case in (str, str.lower, str.upper)]
-        turn = 0
+        variants = itertools.cycle(itertools.product(form.templates, (str, str.lower, str.upper)))
         while len(pairs) < size * weight_done // total:
-            template, case = variants[turn % len(variants)]
+            template, case = next(variants)
             date = next(septembers if "{sept}" in template else turns)
             source = case(_write(date, template, form.locale))
-            if source not in pairs:  # May 7, 1994 is long and medium: the next date instead
-                target = date.isoformat()
-                pairs[source] = Pair(source, target, align(source, target))
-                turn += 1
+            target = date.isoformat()
+            pairs[source] = Pair(source, target, align(source, target))
     return _shuffled(pairs.values(), rng)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from matplotlib.font_manager import FontProperties
 
-from keras_attention.attention_map import checked_weights
+from keras_attention.attention_map import checked_weights, describe
 from keras_attention.label_fonts import drawable, visible_label
 
 CELL, SMALLEST_CELL = 0.27, 0.115
@@ -31,6 +31,7 @@ class Panel:
         title: Text above the map, or None.
         links: Gold alignment to outline.
         families: Font families that can draw all these texts.
+        description: The map in words, for people who cannot see it.
         cell, body: Width and height of a cell and of the map.
         left, top: From the panel's corner to the map's: what labels and title take.
         upright: For each source label, whether it stands (True) or is turned by 90 degrees.
@@ -42,6 +43,7 @@ class Panel:
     title: str | None
     links: list
     families: list[str]
+    description: str
     cell: tuple[float, float] = (CELL, CELL)
     body: tuple[float, float] = (0.0, 0.0)
     left: float = 0.0
@@ -73,9 +75,12 @@ class Panel:
         heading = "".join(c if c == " " else visible_label(c) for c in title or "")
         if len(heading) > LONGEST_TITLE:
             heading = f"{heading[: LONGEST_TITLE - 1]}…"
-        (*labels, heading), families = drawable([*labels, heading])
         count = weights.shape[1]
-        return cls(weights, labels[:count], labels[count:], heading or None, links, families)
+        words = describe(weights, labels[:count], labels[count:])
+        words = f"{heading}. {words}" if heading else words
+        (*labels, heading), families = drawable([*labels, heading])
+        source, target = labels[:count], labels[count:]
+        return cls(weights, source, target, heading or None, links, families, words)
 
     @property
     def total(self) -> tuple[float, float]:

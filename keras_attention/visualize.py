@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
-from keras_attention.attention_map import describe, empty_note
+from keras_attention.attention_map import empty_note
 from keras_attention.figure_files import fixed_settings, save_figure
 from keras_attention.map_layout import (
     GAP,
@@ -143,7 +143,7 @@ def _draw_figure(panels: list[Panel], columns: int | None, style: str) -> Figure
             if panel.weights.size:
                 _draw_colour_bar(figure, style, MARGIN + width + 0.22, MARGIN + y, panel)
                 break
-        figure.set_label("\n".join(_alt_text(panel) for panel in panels))
+        figure.set_label("\n".join(panel.description for panel in panels))
         figure.draw_without_rendering()  # ticks are made here, under the fixed settings
     return figure
 
@@ -275,8 +275,3 @@ def _draw_colour_bar(figure: Figure, style: str, x: float, y: float, panel: Pane
     axes.set_ylabel("attention weight", fontproperties=font, color=QUIET)
     axes.set_label("colour bar")
     axes.spines[:].set(color="#c6ccd4", linewidth=0.8)
-
-
-def _alt_text(panel: Panel) -> str:
-    words = describe(panel.weights, panel.source_labels, panel.target_labels)
-    return f"{panel.title}. {words}" if panel.title else words

@@ -9,24 +9,23 @@ last is month/day/year. The module also reads back what it writes, in any letter
 names the form of a source, `align` aligns a given pair.
 """
 
-import argparse
 import dataclasses
 import datetime
 import functools
 import itertools
 import os
-import pathlib
 import random
 import re
 import string
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
-from keras_attention.data import Link, Pair, Splits, iterate_raw_lines, strip_line, write_pairs
+from keras_attention.data import Link, Pair, Splits, iterate_raw_lines, strip_line
 from keras_attention.errors import UserError
+from keras_attention.generation import run, shuffled
 
 FIRST_YEAR, LAST_YEAR = 1969, 2068
 SIZES = Splits(train=45_000, valid=2_500, test=5_000)
@@ -191,7 +190,7 @@ def generate(seed: int) -> Splits:
         date += datetime.timedelta(days=1)
     parts = Splits([], [], [])
     for dates in days.values():
-        dates = _shuffled(dates, rng)
+        dates = shuffled(dates, rng)
         tenth, twentieth = len(dates) // 10, len(dates) // 20
         parts.test.extend(dates[:tenth])
         parts.valid.extend(dates[tenth : tenth + twentieth])
@@ -293,17 +292,12 @@ def _generate_part(dates: list[datetime.date], size: int, rng: random.Random) ->
             source = case(_write(date, template, form.locale))
             target = date.isoformat()
             pairs[source] = Pair(source, target, align(source, target))
-    return _shuffled(pairs.values(), rng)
+    return shuffled(pairs.values(), rng)
 
 
 def _endless(items: list, rng: random.Random) -> Iterator:
     while True:
-        yield from _shuffled(items, rng)
-
-
-def _shuffled(items, rng: random.Random) -> list:
-    # random() alone is promised to give the same numbers in every version of Python.
-    return sorted(items, key=lambda _: rng.random())
+        yield from shuffled(items, rng)
 
 
 def _write(date: datetime.date, template: str, locale: str) -> str:
@@ -322,28 +316,5 @@ def _write_field(date: datetime.date, field: str, locale: str) -> str:
     return format_date(date, _CLDR_FIELDS[field], locale=locale)
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}\n")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Writes `train.tsv`, `valid.tsv` and `test.tsv`; returns the exit status."""
-    parser = _Parser(prog="python -m keras_attention.dates", description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=pathlib.Path, default="data/dates", help="folder to write")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        splits = generate(options.seed)
-        for name, pairs in splits._asdict().items():
-            write_pairs(options.out / f"{name}.tsv", pairs)
-    except OSError as error:
-        print(f"error: {options.out}: cannot be written ({error.strerror})", file=sys.stderr)
-        return 2
-    print(*(f"{name} {len(pairs)}" for name, pairs in splits._asdict().items()), sep="\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("dates", "data/dates", generate, sys.argv[1:]))

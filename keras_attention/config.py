@@ -1,0 +1,256 @@
+"""Every option of a run: one frozen, documented, validated dataclass, to and from JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pathlib
+import types
+import typing
+
+from keras_attention.errors import UserError
+
+# Of each variable's gradient: far above what a healthy step shows, so that it only cuts explosions.
+DEFAULT_CLIPNORM = 1.0
+
+
+def _option(default, group: str, help: str, choices: tuple[str, ...] = (), least=None, below=None):
+    return dataclasses.field(
+        default=default,
+        metadata={"group": group, "help": help, "choices": choices, "least": least, "below": below},
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """The options of `train.py`, in the groups and with the defaults that `--help` shows.
+
+    Raises:
+        UserError: an option is out of range, or two options contradict each other.
+    """
+
+    data: str = _option(
+        "data/dates",
+        "Run",
+        "folder with train.tsv, valid.tsv, test.tsv, or one .tsv file that --seed splits 80/10/10",
+    )
+    out: str = _option("runs/dates", "Run", "the run folder to write")
+    seed: int = _option(1, "Run", "of initial weights, dropout, batch order and the split", least=0)
+    resume: bool = _option(
+        False, "Run", "go on where the run in --out stopped; starts afresh where there is none"
+    )
+    overwrite: bool = _option(False, "Run", "replace the run in --out")
+
+    source_tokens: str = _option(
+        "char", "Tokens", "what a source is cut into", choices=("char", "word")
+    )
+    target_tokens: str = _option(
+        "char", "Tokens", "what a target is cut into", choices=("char", "word")
+    )
+    reverse_source: bool = _option(
+        False, "Tokens", "let the encoder read from the end, as the book does; undone in all output"
+    )
+    unknown_rate: float = _option(
+        0.001,
+        "Tokens",
+        "share of source tokens replaced by the unknown token in training, so that it is trained",
+        least=0.0,
+        below=1.0,
+    )
+    longest_output: int | None = _option(
+        None,
+        "Tokens",
+        "tokens after which decoding stops; by default a quarter more than the longest target",
+        least=1,
+    )
+
+    encoder: str = _option("lstm", "Model", "recurrent cell of both sides", choices=("lstm", "gru"))
+    bidirectional: bool = _option(
+        True, "Model", "let the encoder read both ways, each with half the units"
+    )
+    layers: int = _option(1, "Model", "recurrent layers on each side", least=1)
+    units: int = _option(128, "Model", "width of the recurrent layers", least=1)
+    embedding_size: int = _option(32, "Model", "width of the token embeddings", least=1)
+    attention: str = _option(
+        "dot",
+        "Model",
+        "score of the attention; 'none' is the plain fixed-vector model, 'peeky' shows that vector "
+        "to every decoder step",
+        choices=("none", "peeky", "dot", "scaled_dot", "general", "additive"),
+    )
+    initial_state: str = _option(
+        "full",
+        "Model",
+        "what starts the decoder: the encoder's full last state, or only its hidden state h, "
+        "as in the book",
+        choices=("full", "hidden"),
+    )
+
+    epochs: int = _option(6, "Training", "passes over the training pairs", least=1)
+    batch_size: int = _option(256, "Training", "pairs per step, over all workers together", least=1)
+    learning_rate: float = _option(
+        4e-3, "Training", "of Adam at the start; it falls to 0 along a cosine", least=0.0
+    )
+    clipnorm: float | None = _option(
+        None,
+        "Training",
+        f"largest norm of each variable's gradient, {DEFAULT_CLIPNORM:g} by default; 0 switches "
+        "clipping off",
+        least=0.0,
+    )
+    global_clipnorm: float | None = _option(
+        None,
+        "Training",
+        "largest norm of all gradients together, in place of --clipnorm; the book clips so, at 5",
+        least=0.0,
+    )
+    dropout: float = _option(
+        0.1,
+        "Training",
+        "on source embeddings, between layers, and before the affine layer",
+        least=0.0,
+        below=1.0,
+    )
+    decoder_input_dropout: float = _option(
+        0.4,
+        "Training",
+        "on the decoder's input embeddings; keeps it from reciting training targets",
+        least=0.0,
+        below=1.0,
+    )
+    label_smoothing: float = _option(
+        0.0, "Training", "share of the target's probability spread evenly", least=0.0, below=1.0
+    )
+    patience: int = _option(
+        5, "Training", "epochs without a better validation result before training stops", least=1
+    )
+
+    def __post_init__(self):
+        if self.clipnorm is not None and self.global_clipnorm is not None:
+            raise UserError(
+                "--clipnorm: cannot be given together with --global-clipnorm; choose one. "
+                f"Received: clipnorm={self.clipnorm}, global_clipnorm={self.global_clipnorm}"
+            )
+        if self.clipnorm is None and self.global_clipnorm is None:
+            object.__setattr__(self, "clipnorm", DEFAULT_CLIPNORM)
+        for field in dataclasses.fields(self):
+            self._check(field)
+        if self.learning_rate == 0:
+            raise UserError("--learning-rate: must be above 0. Received: learning_rate=0")
+        if self.bidirectional and self.units % 2:
+            raise UserError(
+                "--units: must be even with --bidirectional, since each direction gets half. "
+                f"Received: units={self.units}"
+            )
+        if self.resume and self.overwrite:
+            raise UserError("--resume: cannot be given together with --overwrite; choose one")
+
+    def _check(self, field: dataclasses.Field) -> None:
+        value = getattr(self, field.name)
+        flag = flag_of(field)
+        kind, optional = type_of(field)
+        if value is None and optional:
+            return
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+            object.__setattr__(self, field.name, value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise UserError(
+                f"{flag}: must be of type {kind.__name__}. Received: {field.name}={value!r}"
+            )
+        choices, least = field.metadata["choices"], field.metadata["least"]
+        below = field.metadata["below"]
+        if choices and value not in choices:
+            raise UserError(
+                f"{flag}: must be one of {', '.join(choices)}. Received: {field.name}={value!r}"
+            )
+        if kind is float and not math.isfinite(value):
+            raise UserError(f"{flag}: must be finite. Received: {field.name}={value!r}")
+        if least is not None and value < least:
+            raise UserError(f"{flag}: must be at least {least}. Received: {field.name}={value!r}")
+        if below is not None and value >= below:
+            raise UserError(f"{flag}: must be below {below}. Received: {field.name}={value!r}")
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether the model has attention weights at all."""
+        return self.attention not in ("none", "peeky")
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+# What may differ between a run and its resumption: where things lie, not what is computed.
+PLACE_FIELDS = frozenset({"data", "out", "resume", "overwrite"})
+
+
+def flag_of(field: dataclasses.Field) -> str:
+    """`batch_size` → `--batch-size`."""
+    return "--" + field.name.replace("_", "-")
+
+
+def type_of(field: dataclasses.Field) -> tuple[type, bool]:
+    """The plain type of a field and whether None is allowed."""
+    hint = typing.get_type_hints(Config)[field.name]
+    if isinstance(hint, types.UnionType):
+        return next(kind for kind in hint.__args__ if kind is not types.NoneType), True
+    return hint, False
+
+
+def read_config_file(path: str | pathlib.Path) -> dict:
+    """The fields that a JSON file gives, checked for unknown names.
+
+    Raises:
+        UserError: the file is missing, is not a JSON object, or names a field that this version
+            does not know.
+    """
+    try:
+        fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}; name a JSON file") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8; save it as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from None
+    if not isinstance(fields, dict):
+        raise UserError(f"{path}: must hold one JSON object with the options as keys")
+    known = {field.name for field in dataclasses.fields(Config)}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise UserError(
+            f"{path}: has an option that this version does not know: {', '.join(unknown)}; "
+            "remove it, or use the version of the program that wrote the file"
+        )
+    return fields
+
+
+def merge(file_fields: dict, flags: dict) -> Config:
+    """A config from the fields of a file and the flags of a command line; flags win.
+
+    A clipping rule given by a flag replaces the one of the file, whichever of the two it is.
+    """
+    fields = dict(file_fields)
+    if flags.get("clipnorm") is not None or flags.get("global_clipnorm") is not None:
+        fields.pop("clipnorm", None)
+        fields.pop("global_clipnorm", None)
+    return Config(**{**fields, **flags})
+
+
+def load_config(path: str | pathlib.Path) -> Config:
+    """The config of a run folder's `config.json`.
+
+    Raises:
+        UserError: as `read_config_file`; also if a field is missing, which an older version's is.
+    """
+    fields = read_config_file(path)
+    missing = sorted({f.name for f in dataclasses.fields(Config)} - set(fields))
+    if missing:
+        raise UserError(
+            f"{path}: lacks {', '.join(missing)}; it was written by another version of the "
+            "program: use that version, or train again with --overwrite"
+        )
+    try:
+        return Config(**fields)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None

@@ -1,0 +1,88 @@
+"""What a model is measured by: the loss over real tokens, exact match, token error rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+from keras import ops
+
+
+def token_losses(target_ids, logits, label_smoothing: float = 0.0):
+    """Cross-entropy of every target position, 0 at padding (id 0).
+
+    The training loss is the sum of these divided by the number of real tokens, never by the number
+    of positions: so padding changes nothing.
+
+    Args:
+        target_ids: int32 `(batch_size, T)`.
+        logits: float `(batch_size, T, V)`.
+        label_smoothing: Share of each target's probability that is spread evenly over all V.
+
+    Returns:
+        float32 `(batch_size, T)`, in nats.
+    """
+    log_probabilities = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    picked = ops.take_along_axis(log_probabilities, ops.expand_dims(target_ids, -1), axis=-1)
+    losses = -ops.squeeze(picked, -1)
+    if label_smoothing:
+        even = -ops.mean(log_probabilities, axis=-1)
+        losses = (1.0 - label_smoothing) * losses + label_smoothing * even
+    return losses * real_tokens(target_ids)
+
+
+def real_tokens(target_ids):
+    """float32 of the ids' shape: 1 at real tokens, 0 at padding (id 0)."""
+    return ops.cast(ops.not_equal(target_ids, 0), "float32")
+
+
+def global_norm(gradients: Sequence) -> keras.KerasTensor:
+    """Euclidean norm of all gradients together, which the book clips; float32 scalar."""
+    return ops.sqrt(sum(ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients))
+
+
+def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
+    """Share of outputs that equal their reference to the last character.
+
+    Raises:
+        ValueError: the two differ in number, or there are none.
+    """
+    _check_pairs(outputs, references)
+    return sum(a == b for a, b in zip(outputs, references, strict=True)) / len(references)
+
+
+def token_error_rate(outputs: Sequence[Sequence], references: Sequence[Sequence]) -> float:
+    """Edits that turn the outputs into their references, per reference token.
+
+    With phones as tokens this is the phone error rate; with words the word error rate of speech
+    recognition. Can exceed 1.
+
+    Raises:
+        ValueError: the two differ in number, or the references hold no token.
+    """
+    _check_pairs(outputs, references)
+    length = sum(len(reference) for reference in references)
+    if not length:
+        raise ValueError("references hold no token. Expected at least one.")
+    edits = sum(edit_distance(a, b) for a, b in zip(outputs, references, strict=True))
+    return edits / length
+
+
+def edit_distance(first: Sequence, second: Sequence) -> int:
+    """Levenshtein distance: insertions, deletions and substitutions of tokens."""
+    if tuple(first) == tuple(second):
+        return 0
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        diagonal, row[0] = row[0], i
+        for j, b in enumerate(second, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (a != b))
+    return row[-1]
+
+
+def _check_pairs(outputs: Sequence, references: Sequence) -> None:
+    if len(outputs) != len(references) or not references:
+        raise ValueError(
+            "outputs and references must be as many, and at least one. "
+            f"Received: len(outputs)={len(outputs)}, len(references)={len(references)}"
+        )

@@ -1,0 +1,84 @@
+"""Strings into translations with the models of a run, one batch at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from keras_attention.decoding import IMPOSSIBLE, Decoded
+from keras_attention.inference import InferenceModel
+from keras_attention.trained_run import load_run
+from keras_attention.translation import Translation
+from keras_attention.vocabulary import Vocabulary
+
+
+class RunReader:
+    """Translates with an inference model and the vocabularies that it was trained with.
+
+    Args:
+        model: The inference model; trained further, it translates with the new weights.
+        source, target: The vocabularies of the two sides.
+    """
+
+    def __init__(self, model: InferenceModel, source: Vocabulary, target: Vocabulary):
+        self.has_attention = model.has_attention
+        self.source_kind = source.kind
+        self.target_kind = target.kind
+        self._model = model
+        self._source = source
+        self._target = target
+        ids = tf.TensorSpec([None, None], tf.int32)
+        self._greedy = tf.function(model.greedy, input_signature=[ids])
+        self._beam = tf.function(model.beam)  # traced anew for every width
+
+    @classmethod
+    def load(cls, path) -> RunReader:
+        """Reads a finished run folder; raises `UserError` as `trained_run.load_run` does."""
+        run = load_run(path)
+        model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+        return cls(model, run.source, run.target)
+
+    def translate_batch(
+        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float = 0.0
+    ) -> list[Translation]:
+        """Translates texts together; each result is what the text alone would give."""
+        encoded = self._source.encode(texts)
+        ids = tf.constant(encoded.padded(np.arange(len(texts))))
+        if beam_width == 1:
+            decoded = Decoded(*(part.numpy()[:, None] for part in self._greedy(ids)))
+        else:
+            decoded = self._beam(ids, beam_width, length_penalty)
+            decoded = Decoded(*(part.numpy() for part in decoded))
+        return [
+            self._translation(self._source.split(text), Decoded(*(part[row] for part in decoded)))
+            for row, text in enumerate(texts)
+        ]
+
+    def _translation(self, source_tokens: list[str], decoded: Decoded) -> Translation:
+        hypotheses = [
+            self._hypothesis(tuple(source_tokens), Decoded(*(part[k] for part in decoded)))
+            for k in range(len(decoded.lengths))
+            if decoded.log_probability[k] > IMPOSSIBLE / 2
+        ]
+        best, *others = hypotheses
+        return dataclasses.replace(best, alternatives=tuple(others))
+
+    def _hypothesis(self, source_tokens: tuple[str, ...], decoded: Decoded) -> Translation:
+        length = int(decoded.lengths)
+        tokens = self._target.tokens_of(decoded.token_ids[:length])
+        weights = None
+        if self.has_attention:
+            weights = decoded.attention_weights[:length, : len(source_tokens)]
+        log_probability = float(decoded.log_probability)
+        return Translation(
+            text=self._target.join(tokens),
+            log_probability=log_probability,
+            confidence=math.exp(log_probability),
+            source_tokens=source_tokens,
+            target_tokens=tokens,
+            attention_weights=weights,
+        )

@@ -1,0 +1,254 @@
+"""Pairs into a trained run folder: teacher forcing, validation by decoding, checkpoints, resume."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_attention import checkpoint
+from keras_attention.checkpoint import Progress, fingerprint_of_splits
+from keras_attention.config import Config
+from keras_attention.data import Pair, Splits
+from keras_attention.errors import UserError
+from keras_attention.evaluation import Evaluation, evaluate
+from keras_attention.files import write_text
+from keras_attention.inference import InferenceModel
+from keras_attention.input_pipeline import (
+    EncodedPairs,
+    encode_pairs,
+    evaluation_batches,
+    training_batches,
+)
+from keras_attention.models import build_training_model
+from keras_attention.run_folder import (
+    CHECKPOINT,
+    CONFIG,
+    VOCABULARY,
+    check_startable,
+    remove_run,
+    write_history,
+)
+from keras_attention.run_reader import RunReader
+from keras_attention.trained_run import save_model
+from keras_attention.training_step import make_loss_step, make_optimizer, make_training_step
+from keras_attention.translation import Translation
+from keras_attention.translator import Translator
+from keras_attention.vocabulary import Vocabulary, save_vocabularies
+
+SAMPLES = 5
+EVALUATION_BATCH_SIZE = 1024
+# An untrained model's loss is about log V; an epoch whose mean is this many times that diverges.
+DIVERGED = 3.0
+
+Log = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """What `train` returns.
+
+    Attributes:
+        translator: Translates with the best weights.
+        metrics: The content for `metrics.json`.
+        test: The evaluation on the test pairs.
+    """
+
+    translator: Translator
+    metrics: dict
+    test: Evaluation
+
+
+def train(
+    config: Config, splits: Splits, log: Log = print, started: float | None = None
+) -> Trained:
+    """Trains, and writes the run folder but for `attention.png` and `metrics.json`.
+
+    The same config and data give the same weights on the same machine, also when the process is
+    killed at any moment and started again with `resume`.
+
+    Args:
+        config: All options; `config.out` is written.
+        splits: The pairs.
+        log: Takes each line that is to be shown.
+        started: `time.monotonic()` at the start of the command, for `seconds.total`.
+
+    Raises:
+        UserError: the folder holds a run and neither `resume` nor `overwrite` is set; the run to
+            resume has other options or data; the loss stopped being a number or grew far above an
+            untrained model's.
+    """
+    started = time.monotonic() if started is None else started
+    tf.config.experimental.enable_op_determinism()
+    keras.utils.set_random_seed(config.seed)
+
+    source = Vocabulary.from_texts((p.source for p in splits.train), config.source_tokens)
+    target = Vocabulary.from_texts((p.target for p in splits.train), config.target_tokens)
+    pairs = encode_pairs(splits.train, source, target)
+    if config.longest_output is None:
+        # A quarter more than was seen: room for a longer word, and an end for a loop.
+        longest = math.ceil(1.25 * pairs.target.lengths.max())
+        config = dataclasses.replace(config, longest_output=longest)
+    progress = _start_or_resume(config, source, target, fingerprint_of_splits(splits))
+
+    model = build_training_model(config, len(source), len(target))
+    steps = math.ceil(len(splits.train) / config.batch_size)
+    optimizer = make_optimizer(config, steps * config.epochs)
+    optimizer.build(model.trainable_variables)
+    inference = InferenceModel.from_training_model(model, config, config.longest_output)
+    translator = Translator(RunReader(inference, source, target))
+
+    best = model.get_weights()
+    if progress.epochs_done:
+        best = checkpoint.restore(Path(config.out) / CHECKPOINT, model, optimizer)
+        log(f"resumed at epoch {progress.epochs_done + 1}")
+    else:
+        _log_start(log, splits, source, target, model)
+    trained_before = progress.seconds
+    best = _train_epochs(
+        config, splits, pairs, source, target, model, optimizer, translator, progress, best, log
+    )
+    model.set_weights(best)
+    save_model(config.out, model)
+    valid, test = evaluate(translator, splits.valid), evaluate(translator, splits.test)
+    metrics = {
+        "test": test.summary(),
+        "valid": valid.summary(),
+        "seconds": {
+            "total": round(trained_before + time.monotonic() - started, 1),
+            "training": round(progress.seconds, 1),
+        },
+        "epochs": progress.epochs_done,
+        "best_epoch": progress.best_epoch,
+        "parameters": model.count_params(),
+    }
+    return Trained(translator, metrics, test)
+
+
+def _start_or_resume(
+    config: Config, source: Vocabulary, target: Vocabulary, data_fingerprint: str
+) -> Progress:
+    check_startable(config)
+    out = Path(config.out)
+    if config.resume and (out / CHECKPOINT).is_file():
+        return checkpoint.read_progress_of(out / CHECKPOINT, config.data, data_fingerprint)
+    remove_run(out)
+    save_vocabularies(out / VOCABULARY, source, target)
+    write_text(out / CONFIG, config.to_json())
+    return Progress(fingerprint=data_fingerprint)
+
+
+def _train_epochs(
+    config, splits, pairs, source, target, model, optimizer, translator, progress, best, log
+) -> list[np.ndarray]:
+    """Trains until the last epoch or until nothing gets better; returns the best weights."""
+    training_step = make_training_step(model, optimizer, config.label_smoothing)
+    loss_step = make_loss_step(model)
+    valid_pairs = encode_pairs(splits.valid, source, target)
+    samples = _samples(splits.valid, config.seed)
+    for epoch in range(progress.epochs_done, config.epochs):
+        if progress.best_epoch and epoch - progress.best_epoch >= config.patience:
+            log(f"stopped: no better validation result for {config.patience} epochs")
+            break
+        started = time.monotonic()
+        log(f"Epoch {epoch + 1}/{config.epochs}")
+        loss, norm = _train_one_epoch(config, pairs, training_step, epoch, len(target))
+        valid_loss = _mean_loss(loss_step, valid_pairs)
+        valid = evaluate(translator, splits.valid)
+        score = [valid.exact_match, -valid_loss]
+        better = score > progress.best_score
+        if better:
+            best = model.get_weights()
+            progress.best_epoch, progress.best_score = epoch + 1, score
+        seconds = time.monotonic() - started
+        progress.history.append(
+            {
+                "epoch": epoch + 1,
+                "loss": loss,
+                "gradient_norm": norm,
+                "valid_loss": valid_loss,
+                "valid_exact_match": valid.exact_match,
+                "learning_rate": float(optimizer.learning_rate),
+                "seconds": round(seconds, 2),
+            }
+        )
+        progress.epochs_done = epoch + 1
+        progress.seconds += seconds
+        checkpoint.save(Path(config.out) / CHECKPOINT, progress, model, optimizer, best)
+        write_history(config.out, progress.history)
+        log(
+            f"  valid: exact match {valid.exact_match:.4f}, loss {valid_loss:.4f}"
+            + (" (best so far)" if better else "")
+        )
+        for line in _sample_lines(samples, translator.translate([s.source for s in samples])):
+            log("  " + line)
+    return best
+
+
+def _train_one_epoch(
+    config: Config, pairs: EncodedPairs, training_step, epoch: int, target_size: int
+) -> tuple[float, float]:
+    """Mean loss per real token and mean gradient norm of one pass over the pairs."""
+    steps = math.ceil(len(pairs.source) / config.batch_size)
+    bar = keras.utils.Progbar(
+        steps, verbose=1 if sys.stdout.isatty() else 2, stateful_metrics=["loss"]
+    )
+    total = tokens = norms = 0.0
+    batches = training_batches(pairs, config.batch_size, config.unknown_rate, config.seed, epoch)
+    for step, batch in enumerate(batches, 1):
+        batch_total, batch_tokens, norm = (float(value) for value in training_step(*batch))
+        if not (math.isfinite(batch_total) and math.isfinite(norm)):
+            raise UserError(
+                f"--learning-rate: the loss is no longer a number in epoch {epoch + 1}, step "
+                f"{step}; use a lower one than {config.learning_rate:g}, or clip harder"
+            )
+        total, tokens, norms = total + batch_total, tokens + batch_tokens, norms + norm
+        bar.update(step, [("loss", total / tokens)], finalize=step == steps)
+    loss = total / tokens
+    if loss > DIVERGED * math.log(target_size):
+        raise UserError(
+            f"--learning-rate: training diverges: epoch {epoch + 1} has a mean loss of {loss:.2f}, "
+            f"guessing one of {math.log(target_size):.2f}; use a lower one than "
+            f"{config.learning_rate:g}, or clip harder"
+        )
+    return loss, norms / steps
+
+
+def _mean_loss(loss_step, pairs: EncodedPairs) -> float:
+    """Teacher-forced loss per real token in nats, without dropout."""
+    sums = [
+        [float(value) for value in loss_step(*batch)]
+        for batch in evaluation_batches(pairs, EVALUATION_BATCH_SIZE)
+    ]
+    total, tokens = np.sum(sums, axis=0)
+    return float(total / tokens)
+
+
+def _samples(pairs: list[Pair], seed: int) -> list[Pair]:
+    """The same few validation pairs in every epoch."""
+    rows = np.random.default_rng(seed).permutation(len(pairs))[:SAMPLES]
+    return [pairs[row] for row in rows]
+
+
+def _sample_lines(samples: list[Pair], translations: list[Translation]) -> list[str]:
+    lines = []
+    for pair, translation in zip(samples, translations, strict=True):
+        right = translation.text == pair.target
+        verdict = "right" if right else f"wrong, expected {pair.target}"
+        lines.append(f"{pair.source} → {translation.text} ({verdict})")
+    return lines
+
+
+def _log_start(log: Log, splits: Splits, source, target, model: keras.Model) -> None:
+    log(
+        f"{len(splits.train)} training, {len(splits.valid)} validation, {len(splits.test)} test "
+        f"pairs; {len(source.tokens)} source and {len(target.tokens)} target tokens; "
+        f"{model.count_params()} parameters"
+    )

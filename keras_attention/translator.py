@@ -1,0 +1,122 @@
+"""Strings into translations, whatever file the model lies in."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from keras_attention.errors import UserError
+from keras_attention.run_folder import is_run
+from keras_attention.translation import Translation
+from keras_attention.vocabulary import clean
+
+# A batch holds at most this many texts, and this many source positions with padding.
+ROWS_PER_BATCH = 256
+POSITIONS_PER_BATCH = 65_536
+
+
+class Reader(Protocol):
+    """One kind of model file, opened."""
+
+    has_attention: bool
+    source_kind: str
+    target_kind: str
+
+    def translate_batch(
+        self, texts: Sequence[str], beam_width: int, length_penalty: float
+    ) -> list[Translation]:
+        """Translates texts together, each as if it were alone."""
+
+
+class Translator:
+    """Translates any number of strings with a trained model.
+
+    Args:
+        reader: What reads the model; `Translator.load` chooses it.
+    """
+
+    def __init__(self, reader: Reader):
+        self._reader = reader
+
+    @classmethod
+    def load(cls, path: str | pathlib.Path) -> Translator:
+        """Opens a model.
+
+        Args:
+            path: A run folder.
+
+        Raises:
+            UserError: nothing that can be read as a model is there.
+        """
+        path = pathlib.Path(path)
+        if not path.exists():
+            raise UserError(f"{path}: does not exist; name a run folder")
+        if is_run(path):
+            from keras_attention.run_reader import RunReader  # imports TensorFlow
+
+            return cls(RunReader.load(path))
+        raise UserError(f"{path}: is not a run folder")
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether translations carry attention weights."""
+        return self._reader.has_attention
+
+    @property
+    def source_kind(self) -> str:
+        """ "char" or "word": what the tokens of a source are."""
+        return self._reader.source_kind
+
+    @property
+    def target_kind(self) -> str:
+        """ "char" or "word": what the tokens of an answer are."""
+        return self._reader.target_kind
+
+    def translate(
+        self,
+        texts: Sequence[str | bytes],
+        beam_width: int = 1,
+        length_penalty: float = 0.0,
+    ) -> list[Translation]:
+        """Translates texts and answers in their order.
+
+        Every text is answered: characters that the model never saw are its unknown token, and what
+        is not valid UTF-8 becomes U+FFFD.
+
+        Args:
+            texts: The sources. Inside, texts of similar length are decoded together.
+            beam_width: Hypotheses kept; 1 decodes greedily. With more, `alternatives` of a result
+                holds the others, best first.
+            length_penalty: See `decoding.beam_search`.
+
+        Raises:
+            TypeError: `texts` is one string and not a sequence of them.
+            ValueError: `beam_width` is below 1.
+            UserError: the model file cannot decode with this beam width.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise TypeError(f"texts must be a sequence of strings. Received: texts={texts!r}")
+        if beam_width < 1:
+            raise ValueError(f"beam_width must be at least 1. Received: beam_width={beam_width}")
+        cleaned = [clean(text) for text in texts]
+        results: list[Translation | None] = [None] * len(cleaned)
+        for rows in _batches_by_length(cleaned):
+            batch = self._reader.translate_batch(
+                [cleaned[row] for row in rows], beam_width, length_penalty
+            )
+            for row, result in zip(rows, batch, strict=True):
+                results[row] = result
+        return results
+
+
+def _batches_by_length(texts: Sequence[str]) -> Iterator[list[int]]:
+    rows: list[int] = []
+    for row in sorted(range(len(texts)), key=lambda row: len(texts[row])):
+        full = len(rows) == ROWS_PER_BATCH
+        if rows and (full or (len(rows) + 1) * len(texts[row]) > POSITIONS_PER_BATCH):
+            yield rows
+            rows = []
+        rows.append(row)
+    if rows:
+        yield rows

@@ -1,0 +1,55 @@
+"""Trains an attention model: `python train.py [--data PATH] [--out RUN]`.
+
+With the defaults it learns to write dates as ISO 8601 ("september 27, 1994" → "1994-09-27") from
+`data/dates` into `runs/dates`.
+"""
+
+import pathlib
+import sys
+import time
+
+from keras_attention.checkpoint import fingerprint_of_splits, read_progress_of
+from keras_attention.command_line import exit_with_user_errors, parse_training_config
+from keras_attention.data import load_splits
+from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.run_folder import (
+    ATTENTION,
+    CHECKPOINT,
+    check_startable,
+    is_finished,
+    read_metrics,
+    write_metrics,
+)
+
+PLOTTED = 6
+
+
+def main(arguments: list[str]) -> None:
+    started = time.monotonic()
+    config = parse_training_config(arguments, __doc__)
+    check_startable(config)
+    splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
+    out = pathlib.Path(config.out)
+    if config.resume and is_finished(out):
+        read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))
+        print(f"{out} is finished already")
+    else:
+        write_metrics(out, _train(config, splits, out, started))
+    test = read_metrics(out)["test"]
+    print(f"exact match on test: {test['exact_match']:.4f} (n={test['n']})")
+
+
+def _train(config, splits, out: pathlib.Path, started: float) -> dict:
+    import_tensorflow_quietly()
+    from keras_attention.training import train
+    from keras_attention.visualize import plot_attention_grid, save_figure
+
+    trained = train(config, splits, started=started)
+    if trained.translator.has_attention:
+        figure = plot_attention_grid(trained.test.translations[:PLOTTED])
+        save_figure(figure, out / ATTENTION)
+    return trained.metrics
+
+
+if __name__ == "__main__":
+    exit_with_user_errors(main, sys.argv[1:])

@@ -18,6 +18,8 @@ def test_three_files_are_written(tmp_path, capsys):
     assert read_pairs(out / "train.tsv") == [Pair("a", "7")] * 2
     assert sorted(path.name for path in out.iterdir()) == ["test.tsv", "train.tsv", "valid.tsv"]
     assert capsys.readouterr().out == "train 2\nvalid 1\ntest 1\n"
+    assert run("dates", "data/dates", generate, ["--out", str(out)]) == 0  # into the same folder
+    assert read_pairs(out / "train.tsv") == [Pair("a", "0")] * 2
 
 
 def test_mistakes_are_one_line(tmp_path, capsys):

@@ -24,6 +24,7 @@ ALLOWED = {
     "figure_files": {"errors"},
     "label_fonts": set(),
     "map_layout": {"attention_map", "errors", "label_fonts"},
+    "viewer": {"attention_map"},
     "visualize": {"attention_map", "errors", "figure_files", "map_layout"},
     "vocabulary": {"data", "errors"},
     "input_pipeline": {"data", "vocabulary"},

@@ -16,17 +16,19 @@ LINES_AT_ONCE = 1024
 def translate(arguments: list[str]) -> None:
     """translate MODEL [TEXT ...]: one output line per input"""
     parser = _parser(VERBS["translate"])
-    parser.add_argument("model", metavar="MODEL", help="a run folder")
+    parser.add_argument("model", metavar="MODEL", help="a run, an export or a .tflite file")
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="without: lines of standard input")
     parser.add_argument(
         "--scores", action="store_true", help="add <TAB>log_probability<TAB>confidence"
     )
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
     if options.beam_width < 1:
         raise UserError(f"--beam-width: must be at least 1. Received: {options.beam_width}")
     translator = _load(options.model)
-    for texts in _chunks(options.texts or _lines_of_standard_input()):
+    # What is no UTF-8 on the command line arrives as surrogates: back to the bytes that it was.
+    given = [text.encode("utf-8", "surrogateescape") for text in options.texts]
+    for texts in _chunks(given or _lines_of_standard_input()):
         for result in translator.translate(texts, options.beam_width):
             line = result.text
             if options.scores:
@@ -38,17 +40,17 @@ def translate(arguments: list[str]) -> None:
 def evaluate(arguments: list[str]) -> None:
     """evaluate MODEL DATA.tsv: exact match, token error rate, slices by length"""
     parser = _parser(VERBS["evaluate"])
-    parser.add_argument("model", metavar="MODEL", help="a run folder")
+    parser.add_argument("model", metavar="MODEL", help="a run, an export or a .tflite file")
     parser.add_argument("data", metavar="DATA.tsv", help="pairs to translate and compare")
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     from keras_attention.data import read_pairs
 
-    pairs = read_pairs(options.data)
     translator = _load(options.model)
     from keras_attention.evaluation import evaluate
 
+    pairs = read_pairs(options.data, translator.source_kind, translator.target_kind)
     result = evaluate(translator, pairs, options.beam_width)
     if options.json:
         print(json.dumps(result.to_dict(), indent=2))
@@ -64,7 +66,8 @@ def _parser(verb) -> Parser:
 
 
 def _load(path: str):
-    import_tensorflow_quietly()
+    if not path.endswith(".tflite"):  # a LiteRT file is read without TensorFlow, in no time
+        import_tensorflow_quietly()
     from keras_attention.translator import Translator
 
     return Translator.load(path)

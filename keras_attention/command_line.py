@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+import warnings
 from collections.abc import Callable
 
 from keras_attention.config import Config, flag_of, merge, read_config_file, type_of
@@ -31,8 +32,10 @@ class Parser(argparse.ArgumentParser):
 def exit_with_user_errors(main: Callable[[list[str]], None], arguments: list[str]) -> None:
     """Runs `main` and ends the process: 2 after a user's mistake, 130 after Ctrl-C.
 
-    A pipe that is closed early, as `head` does, ends the process quietly.
+    A pipe that is closed early, as `head` does, ends the process quietly. A character that standard
+    output cannot show is escaped: a training must not end for the name of its console's encoding.
     """
+    sys.stdout.reconfigure(errors="backslashreplace")
     try:
         main(arguments)
         sys.stdout.flush()

@@ -65,23 +65,19 @@ class InferenceModel(keras.Model):
 
     def greedy(self, source_ids: tf.Tensor) -> Decoded:
         """Greedy decoding of int32 `(n, S)`; see `decoding.greedy_decode`."""
-        step, states = self._step_and_states(source_ids, 1)
-        shape = tf.shape(source_ids)
-        return greedy_decode(step, states, shape[0], self.longest_output, self._width(shape))
+        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
+        step, states, width = self._prepare(source_ids, 1)
+        decoded = greedy_decode(step, states, rows, self.longest_output, width)
+        return self._of_length(decoded, length)
 
     def beam(self, source_ids: tf.Tensor, beam_width: int, length_penalty: float = 0.0) -> Decoded:
         """Beam search over int32 `(n, S)`; see `decoding.beam_search`."""
-        step, states = self._step_and_states(source_ids, beam_width)
-        shape = tf.shape(source_ids)
-        return beam_search(
-            step,
-            states,
-            shape[0],
-            self.longest_output,
-            self._width(shape),
-            beam_width,
-            length_penalty,
+        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
+        step, states, width = self._prepare(source_ids, beam_width)
+        decoded = beam_search(
+            step, states, rows, self.longest_output, width, beam_width, length_penalty
         )
+        return self._of_length(decoded, length)
 
     def call(self, source_ids):
         decoded = self.greedy(source_ids)
@@ -101,11 +97,15 @@ class InferenceModel(keras.Model):
             results["attention_weights"] = keras.KerasTensor(shape, "float32")
         return results
 
-    def _width(self, shape):
-        return shape[1] if self.has_attention else tf.constant(0)
+    def _of_length(self, decoded: Decoded, length: tf.Tensor) -> Decoded:
+        return decoded._replace(attention_weights=decoded.attention_weights[..., :length])
 
-    def _step_and_states(self, source_ids, copies: int):
-        """The step function for one batch, each row `copies` times, and where it starts."""
+    def _prepare(self, source_ids, copies: int):
+        """The step function of one batch, each row `copies` times, its first states, its width."""
+        # A recurrent layer needs a first position, also where all sources are empty.
+        missing = tf.maximum(1 - tf.shape(source_ids)[1], 0)
+        source_ids = tf.pad(source_ids, [[0, 0], [0, missing]])
+        width = tf.shape(source_ids)[1] if self.has_attention else tf.constant(0)
         encoded = self.encoder(source_ids, training=False)
         names = [name for name in encoded if name.startswith("state_")]
         states = [encoded[name] for name in names]
@@ -124,7 +124,7 @@ class InferenceModel(keras.Model):
             new_states = [results[name] for name in names]
             return emittable_log_probabilities(results["logits"]), new_states, weights
 
-        return step, states
+        return step, states, width
 
     def get_config(self):
         return {

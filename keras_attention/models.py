@@ -217,7 +217,7 @@ def _named_layers(model: keras.Model) -> dict[str, layers.Layer]:
 
 
 def _encode(named, config: Config, source_ids):
-    """Source ids into what the decoder remembers, and the state that each of its layers starts from."""
+    """Source ids into what the decoder remembers and the states that its layers start from."""
     mask = ops.not_equal(source_ids, 0)  # (B, S)
     ids = named["reverse_source"](source_ids, mask) if config.reverse_source else source_ids
     outputs = named["source_dropout"](named["source_embedding"](ids))  # (B, S, E)

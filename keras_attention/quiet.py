@@ -1,26 +1,27 @@
-"""TensorFlow imported without the lines that it writes to standard error whatever is asked."""
+"""Libraries that write to standard error whatever is asked, kept from doing so."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 
 
-def import_tensorflow_quietly() -> None:
-    """Imports TensorFlow; shows what it writes to standard error only if the import fails.
+@contextlib.contextmanager
+def silent_standard_error() -> Iterator[None]:
+    """Keeps back what is written through file descriptor 2, by native code too.
 
-    Its libraries write through file descriptor 2 before any log level counts, so that a script
-    could never print the one line of an error alone. What it logs later, at levels below fatal,
-    is kept back too: failures reach Python as exceptions.
+    It is shown after all if the block raises. Without this a script could never print the one line
+    of an error alone.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     with tempfile.TemporaryFile() as silenced:
         kept = os.dup(2)
         os.dup2(silenced.fileno(), 2)
         try:
-            import tensorflow  # noqa: F401
+            yield
         except BaseException:
             silenced.seek(0)
             os.write(kept, silenced.read())
@@ -28,3 +29,15 @@ def import_tensorflow_quietly() -> None:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+
+
+def import_tensorflow_quietly() -> None:
+    """Imports TensorFlow without its start-up lines.
+
+    What it logs later, at levels below fatal, is kept back too: failures reach Python as
+    exceptions.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the user's keras.json says for other work
+    with silent_standard_error():
+        import tensorflow  # noqa: F401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
@@ -14,6 +15,8 @@ from keras_attention.inference import InferenceModel
 from keras_attention.trained_run import load_run
 from keras_attention.translation import Translation
 from keras_attention.vocabulary import Vocabulary
+
+_IDS = tf.TensorSpec([None, None], tf.int32)
 
 
 class RunReader:
@@ -31,9 +34,8 @@ class RunReader:
         self._model = model
         self._source = source
         self._target = target
-        ids = tf.TensorSpec([None, None], tf.int32)
-        self._greedy = tf.function(model.greedy, input_signature=[ids])
-        self._beam = tf.function(model.beam)  # traced anew for every width
+        self._greedy = tf.function(model.greedy, input_signature=[_IDS])
+        self._beams = {}  # a traced function for every width and penalty
 
     @classmethod
     def load(cls, path) -> RunReader:
@@ -51,12 +53,21 @@ class RunReader:
         if beam_width == 1:
             decoded = Decoded(*(part.numpy()[:, None] for part in self._greedy(ids)))
         else:
-            decoded = self._beam(ids, beam_width, length_penalty)
-            decoded = Decoded(*(part.numpy() for part in decoded))
+            beam = self._beam(beam_width, length_penalty)
+            decoded = Decoded(*(part.numpy() for part in beam(ids)))
         return [
             self._translation(self._source.split(text), Decoded(*(part[row] for part in decoded)))
             for row, text in enumerate(texts)
         ]
+
+    def _beam(self, beam_width: int, length_penalty: float):
+        key = (beam_width, length_penalty)
+        if key not in self._beams:
+            search = functools.partial(
+                self._model.beam, beam_width=beam_width, length_penalty=length_penalty
+            )
+            self._beams[key] = tf.function(search, input_signature=[_IDS])
+        return self._beams[key]
 
     def _translation(self, source_tokens: list[str], decoded: Decoded) -> Translation:
         hypotheses = [

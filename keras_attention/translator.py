@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from keras_attention.errors import UserError
+from keras_attention.export_layout import is_export
 from keras_attention.run_folder import is_run
 from keras_attention.translation import Translation
 from keras_attention.vocabulary import clean
@@ -44,19 +45,27 @@ class Translator:
         """Opens a model.
 
         Args:
-            path: A run folder.
+            path: A run folder, an export folder, or a `.tflite` file. TensorFlow is imported for
+                the two folders only.
 
         Raises:
             UserError: nothing that can be read as a model is there.
         """
         path = pathlib.Path(path)
-        if not path.exists():
-            raise UserError(f"{path}: does not exist; name a run folder")
+        if path.suffix == ".tflite":
+            from keras_attention.litert import LiteRTReader
+
+            return cls(LiteRTReader(path))
         if is_run(path):
-            from keras_attention.run_reader import RunReader  # imports TensorFlow
+            from keras_attention.run_reader import RunReader
 
             return cls(RunReader.load(path))
-        raise UserError(f"{path}: is not a run folder")
+        if is_export(path):
+            from keras_attention.saved_model import SavedModelReader
+
+            return cls(SavedModelReader(path))
+        what = "is not a model" if path.exists() else "does not exist"
+        raise UserError(f"{path}: {what}; name a run folder, an export folder or a .tflite file")
 
     @property
     def has_attention(self) -> bool:

@@ -1,0 +1,155 @@
+"""A run into LiteRT files: the whole greedy decoder in one signature, builtin operators only.
+
+Letters in shape comments: S longest source, T longest output; the batch is always 1.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import tempfile
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.lite.tools import flatbuffer_utils
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+from keras_attention.inference import InferenceModel
+from keras_attention.litert import FORMAT, SIGNATURE, TENSOR_OF_KIND, vocabulary_entries
+from keras_attention.trained_run import Run
+from keras_attention.vocabulary import RESERVED, UNKNOWN
+from keras_attention.vocabulary_graph import code_points_of
+
+
+def write_litert(run: Run, folder: pathlib.Path, name: str, longest_source: int) -> None:
+    """Writes `NAME.tflite`, `NAME.int8.tflite` (weights quantised) and `NAME.json`.
+
+    Args:
+        run: Read with `trained_run.load_run`.
+        folder: Existing; the files are written into it.
+        name: NAME.
+        longest_source: S in tokens; what is longer has to be cut by the caller.
+
+    Raises:
+        RuntimeError: the model needs an operator that is not a LiteRT builtin.
+    """
+    decoder = greedy_signature(run, longest_source)
+    with tempfile.TemporaryDirectory() as saved_model:
+        # Only a SavedModel's signature keeps the names of inputs and outputs through conversion.
+        tf.saved_model.save(_module(decoder), saved_model, signatures={SIGNATURE: decoder})
+        plain = _convert(saved_model, [])
+        quantised = _convert(saved_model, [tf.lite.Optimize.DEFAULT])
+    (folder / f"{name}.tflite").write_bytes(plain)
+    (folder / f"{name}.int8.tflite").write_bytes(quantised)
+    description = _description(run, longest_source, _least_runtime(plain))
+    text = json.dumps(description, ensure_ascii=False, indent=1)
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.PolymorphicFunction:
+    """The decoder as one function of constants, batch 1 and fixed lengths.
+
+    Returns:
+        From `code_points` or `token_ids` int32 `[1, S]`, zero-padded, to the same of the answer
+        int32 `[1, T]`, `attention_weights` float32 `[1, T, S]`, `log_probability` and
+        `confidence` float32 `[1]`.
+    """
+    model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+    input_name, output_name = (TENSOR_OF_KIND[side.kind] for side in (run.source, run.target))
+    spec = tf.TensorSpec([1, longest_source], tf.int32, name=input_name)
+    if run.source.kind == "char":
+        known = code_points_of(run.source)
+    answers = np.arange(len(run.target), dtype=np.int32)
+    if run.target.kind == "char":
+        answers[len(RESERVED) :] = code_points_of(run.target)
+
+    @tf.function(input_signature=[spec])
+    def with_variables(tokens):
+        ids = _ids_of_code_points(tokens, known) if run.source.kind == "char" else tokens
+        decoded = model.greedy(ids)
+        results = {
+            output_name: tf.gather(tf.constant(answers), decoded.token_ids),
+            "log_probability": decoded.log_probability,
+            "confidence": tf.exp(decoded.log_probability),
+        }
+        if model.has_attention:
+            results["attention_weights"] = decoded.attention_weights
+        return results
+
+    # With variables, conversion succeeds and running fails: the loops' bodies find them empty.
+    concrete = with_variables.get_concrete_function()
+    frozen = convert_variables_to_constants_v2(concrete)
+    names = sorted(concrete.structured_outputs)
+
+    @tf.function(input_signature=[spec])
+    def with_constants(tokens):
+        return dict(zip(names, frozen(tokens), strict=True))
+
+    return with_constants
+
+
+def operators_of(model: bytes) -> set[str]:
+    """The names of all operators in a `.tflite` file; custom ones by their own name."""
+    parsed = flatbuffer_utils.convert_bytearray_to_object(model)
+    names = flatbuffer_utils.schema_fb.BuiltinOperator.__dict__.items()
+    builtin = {code: name for name, code in names if isinstance(code, int)}
+    return {
+        code.customCode.decode() if code.customCode else builtin[code.builtinCode]
+        for code in parsed.operatorCodes
+    }
+
+
+def _ids_of_code_points(points: tf.Tensor, known: np.ndarray) -> tf.Tensor:
+    """int32 `[1, S]` to ids by comparing with every known character; 0 behind the last."""
+    length = points.shape[1]
+    same = tf.cast(tf.equal(points[..., None], tf.constant(known)), tf.int32)  # [1, S, known]
+    numbers = tf.range(len(RESERVED), len(RESERVED) + len(known))
+    ids = tf.reduce_sum(same * numbers, axis=-1)
+    ids = tf.where(tf.equal(ids, 0), UNKNOWN, ids)
+    positions = tf.range(1, length + 1)
+    last = tf.reduce_max(tf.where(tf.not_equal(points, 0), positions, 0), axis=-1, keepdims=True)
+    return tf.where(positions <= last, ids, 0)
+
+
+def _module(function: Callable) -> tf.Module:
+    module = tf.Module()
+    module.function = function
+    return module
+
+
+def _convert(saved_model: str, optimizations: list) -> bytes:
+    converter = tf.lite.TFLiteConverter.from_saved_model(saved_model, signature_keys=[SIGNATURE])
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+    converter.optimizations = optimizations
+    model = converter.convert()
+    foreign = sorted(name for name in operators_of(model) if not name.isupper())
+    if foreign:
+        raise RuntimeError(f"operators that are not LiteRT builtins: {foreign}")
+    return model
+
+
+def _least_runtime(model: bytes) -> str:
+    """The oldest LiteRT (TensorFlow Lite) version that runs the file, as the converter says."""
+    parsed = flatbuffer_utils.convert_bytearray_to_object(model)
+    for entry in parsed.metadata:
+        if entry.name == b"min_runtime_version":
+            return bytes(parsed.buffers[entry.buffer].data).rstrip(b"\0").decode()
+    return ""
+
+
+def _description(run: Run, longest_source: int, least_runtime: str) -> dict:
+    description = {
+        "format": FORMAT,
+        "signature": SIGNATURE,
+        "longest_source": longest_source,
+        "longest_output": run.config.longest_output,
+        "source_tokens": run.source.kind,
+        "target_tokens": run.target.kind,
+        "normal_form": "none",
+        "least_runtime": least_runtime,
+    }
+    for side, vocabulary in (("source", run.source), ("target", run.target)):
+        if vocabulary.kind == "word":
+            description[f"{side}_vocabulary"] = vocabulary_entries(vocabulary)
+    return description

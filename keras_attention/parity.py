@@ -1,0 +1,119 @@
+"""Do two readers of one model say the same? Texts, scores and attention weights compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from keras_attention.translation import Translation
+
+TOLERANCE = 1e-4
+
+# Sources that no training data hold, as people and programs send them. What is not UTF-8 stands
+# here as bytes.
+HOSTILE_SOURCES: tuple[str | bytes, ...] = (
+    "",
+    " ",
+    "1",
+    "\0",
+    "1\x002",
+    "\0\0",
+    "ग़ाज़ियाबाद 14 मई",
+    "👩🏽‍🚀👨‍👩‍👧‍👦 1.1.01",
+    "2003\u1102\u1167\u11ab 3\u110b\u116f\u11af 25\u110b\u1175\u11af",  # decomposed Hangul
+    "\u200f12/31/99\u200e",
+    "\u202e1994-09-27\u202c",
+    "a" * 2000,
+    "12/31/99 " * 200,
+    "\ufeff1 May 2001",
+    "\tMay\n1,\r2001\x0b",
+    b"\xff\xfe",
+    b"May 1, 20\xc3",
+    b"\xed\xa0\x80 \xf8\x88\x80\x80\x80",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parity:
+    """How far translations are from their reference.
+
+    Attributes:
+        n: Compared texts.
+        same_text: How many of them agree to the last character.
+        score_difference: Largest difference of `log_probability` where the texts agree, in nats.
+        attention_difference: Largest difference of any attention weight where the texts agree.
+        first_difference: The first source whose text, score or weights differ beyond the
+            tolerance, with what both say; empty if there is none.
+    """
+
+    n: int
+    same_text: int
+    score_difference: float
+    attention_difference: float
+    first_difference: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether all texts are equal and all numbers within `TOLERANCE`."""
+        return not self.first_difference
+
+
+def compare(reference: Sequence[Translation], other: Sequence[Translation]) -> Parity:
+    """Compares translations of the same sources, with all their alternatives.
+
+    Raises:
+        ValueError: the two differ in number.
+    """
+    if len(reference) != len(other):
+        raise ValueError(
+            "reference and other must be as many. "
+            f"Received: len(reference)={len(reference)}, len(other)={len(other)}"
+        )
+    same = 0
+    largest = {"score": 0.0, "attention": 0.0}
+    first = ""
+    for ours, theirs in zip(reference, other, strict=True):
+        differences = _differences(ours, theirs)
+        if differences is not None:
+            same += 1
+            for name, value in differences.items():
+                largest[name] = max(largest[name], value)
+        if not first and (differences is None or max(differences.values()) > TOLERANCE):
+            first = (
+                f"{''.join(ours.source_tokens)[:60]!r}: {ours.text!r} ({ours.log_probability:.6f}) "
+                f"against {theirs.text!r} ({theirs.log_probability:.6f})"
+            )
+    return Parity(len(reference), same, largest["score"], largest["attention"], first)
+
+
+def _differences(ours: Translation, theirs: Translation) -> dict[str, float] | None:
+    """Largest differences over all hypotheses; None where a text or a number of them differs."""
+    pairs = list(zip((ours, *ours.alternatives), (theirs, *theirs.alternatives), strict=False))
+    same_count = len(ours.alternatives) == len(theirs.alternatives)
+    if not same_count or any(a.text != b.text for a, b in pairs):
+        return None
+    weights = [
+        float(np.abs(a.attention_weights - b.attention_weights).max(initial=0.0))
+        for a, b in pairs
+        if a.attention_weights is not None
+    ]
+    return {
+        "score": max(abs(a.log_probability - b.log_probability) for a, b in pairs),
+        "attention": max(weights, default=0.0),
+    }
+
+
+def milliseconds_per_call(call: Callable[[], object], calls: int = 50) -> float:
+    """Median time of one call, after a warm-up."""
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(calls):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1000 * statistics.median(times)

@@ -1,0 +1,1 @@
+"""Headless Chromium for tests, by Debian's chromium and chromium-driver alone."""

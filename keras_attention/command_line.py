@@ -34,8 +34,10 @@ def exit_with_user_errors(main: Callable[[list[str]], None], arguments: list[str
 
     A pipe that is closed early, as `head` does, ends the process quietly. A character that standard
     output cannot show is escaped: a training must not end for the name of its console's encoding.
+    A warning is one line as well.
     """
     sys.stdout.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         main(arguments)
         sys.stdout.flush()

@@ -7,7 +7,6 @@ import io
 import os
 import pathlib
 import threading
-import uuid
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
@@ -16,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from keras_attention.errors import UserError
+from keras_attention.files import replacing
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -51,7 +51,8 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> pathlib.Path:
     content = figure_bytes(figure, path.suffix.lower()[1:])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from error
     return path
@@ -78,18 +79,6 @@ def figure_bytes(figure: Figure, kind: str) -> bytes:
             figure.set_canvas(canvas)  # a figure that is shown in a window stays shown
     content = buffer.getvalue()
     return _with_description(content, title, alt_text) if kind == "svg" else content
-
-
-def write_whole(path: pathlib.Path, content: bytes) -> None:
-    """Writes beside `path` and renames, so that nobody ever sees half of the file."""
-    temporary = path.with_name(f".{uuid.uuid4().hex}.partial")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _with_description(svg: bytes, title: str, alt_text: str) -> bytes:

@@ -21,7 +21,7 @@ ALLOWED = {
     "metrics": set(),
     "translation": set(),
     "attention_map": {"errors"},
-    "figure_files": {"errors"},
+    "figure_files": {"errors", "files"},
     "label_fonts": set(),
     "map_layout": {"attention_map", "errors", "label_fonts"},
     "viewer": {"attention_map"},

@@ -181,6 +181,20 @@ def test_long_inputs_keep_labels_apart_or_announce_the_stride():
         assert figure.axes[0].get_xlabel() == "source"
 
 
+def test_words_are_turned_together_and_lone_characters_stand():
+    def turned(tokens):
+        figure = plot_attention(np.full((1, len(tokens)), 1 / len(tokens)), tokens, "x")
+        drawn = figure.axes[0].get_xticklabels()
+        boxes = [label.get_window_extent() for label in drawn]
+        assert all(a.x1 <= b.x0 + 0.5 for a, b in zip(boxes, boxes[1:], strict=False))
+        return [label.get_rotation() == 90 for label in drawn]
+
+    assert turned(["a", "e\u0301", " "]) == [False] * 3
+    assert turned(["it", "is", "a"]) == [False] * 3
+    assert turned(["it", "is", "a", "comparison"]) == [True, True, False, True]
+    assert turned(["comparison", "comparison"]) == [True, True]
+
+
 def test_512_by_512_in_seconds():
     start = time.perf_counter()
     figure = plot_attention(np.eye(512), ["x"] * 512, ["y"] * 512)
@@ -300,6 +314,7 @@ def test_an_svg_stays_well_formed_with_hostile_labels():
         ("\u202f", "U+202F"),
         ("\u200b", "U+200B"),
         ("\u200d", "U+200D"),
+        ("\ufe0f", "U+FE0F"),
         ("\u202e", "U+202E"),
         ("\u2028", "U+2028"),
         ("\ud800", "U+D800"),
@@ -402,7 +417,7 @@ def test_gold_links_are_outlined_sure_solid_and_possible_dashed():
     assert "outlined: gold alignment (dashed: possible)" in all_texts(figure)
 
 
-@pytest.mark.parametrize(("source", "target"), [(18, 0), (0, 10), (-1, 0)])
+@pytest.mark.parametrize(("source", "target"), [(18, 0), (0, 10), (-1, 0), (0, -1)])
 def test_a_link_outside_the_map_is_refused(source, target):
     weights, *tokens = date_map()
     with pytest.raises(ValueError, match=f"source={source}, target={target}"):
@@ -479,7 +494,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(figure_files.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(UserError, match="No space left"):
         save_figure(figure, path)
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["map.png"]

@@ -165,7 +165,8 @@ class Attention(keras.layers.Layer):
             query = ops.matmul(query, ops.cast(self.kernel, self.score_dtype))  # (B, Tq, K)
         elif self.score == "scaled_dot":
             query = query * (1 / math.sqrt(query.shape[-1]))
-        return ops.matmul(query, ops.swapaxes(key, 1, 2))  # (B, Tq, Tv)
+        # matmul would copy the keys to transpose them.
+        return ops.einsum("bqh,bvh->bqv", query, key)  # (B, Tq, Tv)
 
     def compute_weights(self, scores: Any, mask: Any = None) -> Any:
         """Equation 2: softmax over the positions that the mask leaves, exactly 0 elsewhere.
@@ -183,7 +184,7 @@ class Attention(keras.layers.Layer):
         mask = _fit_mask(mask, scores.shape)
         weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
         # The softmax of a fully masked row is uniform; this makes it 0.
-        return ops.where(mask, weights, 0.0)
+        return weights * ops.cast(mask, weights.dtype)
 
     def compute_context(self, weights: Any, value: Any) -> Any:
         """Equation 3: the weighted sum of the values, for any weights.
@@ -218,7 +219,9 @@ class Attention(keras.layers.Layer):
         key = value if key is None else key
         self._shapes(*(None if x is None else tuple(x.shape) for x in (query, value, key)))
         if self.learned_query:
-            query = ops.expand_dims(ops.convert_to_tensor(self.query_vector), 0)  # (1, H)
+            query = ops.broadcast_to(
+                self.query_vector, (ops.shape(key)[0], key.shape[-1])
+            )  # (B, H)
         one_step = len(query.shape) == 2
         if one_step:
             query = ops.expand_dims(query, 1)  # (B, 1, H)

@@ -13,6 +13,10 @@ import numpy as np
 from keras_attention.data import Pair
 from keras_attention.vocabulary import END, START, UNKNOWN, RaggedIds, Vocabulary
 
+# A batch holds at most this many positions of its longer side, padding counted: one source of
+# 10,000 characters among short ones would else pad a whole batch to 20 gigabytes of states.
+POSITIONS_PER_BATCH = 65_536
+
 
 class EncodedPairs(NamedTuple):
     """Many pairs as token ids; the two sides have equally many rows."""
@@ -62,7 +66,7 @@ def training_batches(
 
     Args:
         pairs: All training pairs.
-        batch_size: B; the last batch may be smaller.
+        batch_size: B; the last batch and those of very long pairs may be smaller.
         unknown_rate: Share of the source tokens that become the unknown token.
         seed, epoch: Together they fix order and replaced tokens, so that a resumed training sees
             what it would have seen.
@@ -83,7 +87,23 @@ def evaluation_batches(pairs: EncodedPairs, batch_size: int) -> Iterator[Batch]:
 
 
 def rows_by_length(pairs: EncodedPairs, batch_size: int, order: np.ndarray) -> list[np.ndarray]:
-    """Row numbers in batches of similar length; `order` decides among rows of equal lengths."""
+    """Row numbers in batches of similar length; `order` decides among rows of equal lengths.
+
+    How many batches there are, and of what lengths, does not depend on `order`.
+    """
     by_length = np.lexsort((pairs.target.lengths[order], pairs.source.lengths[order]))
     rows = order[by_length]
-    return [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
+    widths = np.maximum(pairs.source.lengths, pairs.target.lengths + 1)[rows]
+    batches, first, widest = [], 0, 0
+    for row, width in enumerate(widths.tolist()):
+        widest = max(widest, width)
+        full = row - first == batch_size or (row - first + 1) * widest > POSITIONS_PER_BATCH
+        if full and row > first:
+            batches.append(rows[first:row])
+            first, widest = row, width
+    return [*batches, rows[first:]]
+
+
+def count_batches(pairs: EncodedPairs, batch_size: int) -> int:
+    """How many batches one epoch has."""
+    return len(rows_by_length(pairs, batch_size, np.arange(len(pairs.source))))

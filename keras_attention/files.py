@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from keras_attention.errors import UserError
 
+_UNFINISHED = ".writing-"
+
 
 @contextlib.contextmanager
 def replacing(path: str | pathlib.Path) -> Iterator[pathlib.Path]:
@@ -19,7 +21,7 @@ def replacing(path: str | pathlib.Path) -> Iterator[pathlib.Path]:
     The content is on disk before the name is.
     """
     path = pathlib.Path(path)
-    handle, name = tempfile.mkstemp(prefix=".writing-", suffix=path.name, dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=_UNFINISHED, suffix=path.name, dir=path.parent)
     os.close(handle)
     temporary = pathlib.Path(name)
     try:
@@ -37,6 +39,12 @@ def write_text(path: str | pathlib.Path, text: str) -> None:
     """Replaces the file at `path` by UTF-8 text."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
+
+
+def remove_unfinished(folder: str | pathlib.Path) -> None:
+    """Removes what a process that was killed inside `replacing` left in a folder."""
+    for path in pathlib.Path(folder).glob(f"{_UNFINISHED}*"):
+        path.unlink(missing_ok=True)
 
 
 def make_folder(path: str | pathlib.Path) -> pathlib.Path:

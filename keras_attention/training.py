@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import sys
@@ -19,10 +20,11 @@ from keras_attention.config import Config
 from keras_attention.data import Pair, Splits
 from keras_attention.errors import UserError
 from keras_attention.evaluation import Evaluation, evaluate
-from keras_attention.files import write_text
+from keras_attention.files import remove_unfinished, write_text
 from keras_attention.inference import InferenceModel
 from keras_attention.input_pipeline import (
     EncodedPairs,
+    count_batches,
     encode_pairs,
     evaluation_batches,
     training_batches,
@@ -66,6 +68,18 @@ class Trained:
     test: Evaluation
 
 
+@contextlib.contextmanager
+def _telling_of_memory():
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError:
+        raise UserError(
+            "--units: the model, a batch or an output does not fit into memory; make --units, "
+            "--embedding-size, --layers, --batch-size or --longest-output smaller"
+        ) from None
+
+
+@_telling_of_memory()
 def train(
     config: Config, splits: Splits, log: Log = print, started: float | None = None
 ) -> Trained:
@@ -83,7 +97,7 @@ def train(
     Raises:
         UserError: the folder holds a run and neither `resume` nor `overwrite` is set; the run to
             resume has other options or data; the loss stopped being a number or grew far above an
-            untrained model's.
+            untrained model's; the memory does not suffice.
     """
     started = time.monotonic() if started is None else started
     tf.config.experimental.enable_op_determinism()
@@ -99,8 +113,7 @@ def train(
     progress = _start_or_resume(config, source, target, fingerprint_of_splits(splits))
 
     model = build_training_model(config, len(source), len(target))
-    steps = math.ceil(len(splits.train) / config.batch_size)
-    optimizer = make_optimizer(config, steps * config.epochs)
+    optimizer = make_optimizer(config, count_batches(pairs, config.batch_size) * config.epochs)
     optimizer.build(model.trainable_variables)
     inference = InferenceModel.from_training_model(model, config, config.longest_output)
     translator = Translator(RunReader(inference, source, target))
@@ -108,6 +121,7 @@ def train(
     best = model.get_weights()
     if progress.epochs_done:
         best = checkpoint.restore(Path(config.out) / CHECKPOINT, model, optimizer)
+        write_history(config.out, progress.history)  # the kill may have come just before it
         log(f"resumed at epoch {progress.epochs_done + 1}")
     else:
         _log_start(log, splits, source, target, model)
@@ -137,6 +151,8 @@ def _start_or_resume(
 ) -> Progress:
     check_startable(config)
     out = Path(config.out)
+    remove_unfinished(out)
+    remove_unfinished((out / CHECKPOINT).parent)
     if config.resume and (out / CHECKPOINT).is_file():
         return checkpoint.read_progress_of(out / CHECKPOINT, config.data, data_fingerprint)
     remove_run(out)
@@ -196,7 +212,7 @@ def _train_one_epoch(
     config: Config, pairs: EncodedPairs, training_step, epoch: int, target_size: int
 ) -> tuple[float, float]:
     """Mean loss per real token and mean gradient norm of one pass over the pairs."""
-    steps = math.ceil(len(pairs.source) / config.batch_size)
+    steps = count_batches(pairs, config.batch_size)
     bar = keras.utils.Progbar(
         steps, verbose=1 if sys.stdout.isatty() else 2, stateful_metrics=["loss"]
     )

@@ -27,8 +27,9 @@ PLOTTED = 6
 def main(arguments: list[str]) -> None:
     started = time.monotonic()
     config = parse_training_config(arguments, __doc__)
-    check_startable(config)
+    # The data first: a mistake in them leaves no empty run folder behind.
     splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
+    check_startable(config)
     out = pathlib.Path(config.out)
     if config.resume and is_finished(out):
         read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import pathlib
 import zipfile
+import zlib
 
 import numpy as np
 
@@ -93,11 +95,14 @@ def restore(path: pathlib.Path, model, optimizer) -> list[np.ndarray]:
         return _numbered(arrays, "best")
 
 
+@contextlib.contextmanager
 def _opened(path: pathlib.Path):
+    """The arrays of a checkpoint; whatever goes wrong in reading them is told as damage."""
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, zipfile.BadZipFile):
-        raise UserError(f"{path}: is damaged; start again with --overwrite") from None
+        with np.load(path, allow_pickle=False) as arrays:
+            yield arrays
+    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+        raise UserError(f"{path}: is missing or damaged; start again with --overwrite") from None
 
 
 def _numbered(arrays, prefix: str) -> list[np.ndarray]:

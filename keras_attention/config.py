@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import pathlib
 import types
 import typing
@@ -13,6 +12,10 @@ from keras_attention.errors import UserError
 
 # Of each variable's gradient: far above what a healthy step shows, so that it only cuts explosions.
 DEFAULT_CLIPNORM = 1.0
+
+# What TensorFlow's float32 and int32 hold.
+_LARGEST_FLOAT = 3.4e38
+_LARGEST_INT = 2**31 - 1
 
 
 def _option(default, group: str, help: str, choices: tuple[str, ...] = (), least=None, below=None):
@@ -152,7 +155,7 @@ class Config:
         kind, optional = type_of(field)
         if value is None and optional:
             return
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        if kind is float and type(value) is int and abs(value) <= _LARGEST_FLOAT:
             value = float(value)
             object.__setattr__(self, field.name, value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -165,8 +168,14 @@ class Config:
             raise UserError(
                 f"{flag}: must be one of {', '.join(choices)}. Received: {field.name}={value!r}"
             )
-        if kind is float and not math.isfinite(value):
+        if kind is str and (not value or "\0" in value):
+            raise UserError(f"{flag}: must be a path. Received: {field.name}={value!r}")
+        if kind is float and not abs(value) <= _LARGEST_FLOAT:
             raise UserError(f"{flag}: must be finite. Received: {field.name}={value!r}")
+        if kind is int and value > _LARGEST_INT:
+            raise UserError(
+                f"{flag}: must be at most {_LARGEST_INT}. Received: {field.name}={value!r}"
+            )
         if least is not None and value < least:
             raise UserError(f"{flag}: must be at least {least}. Received: {field.name}={value!r}")
         if below is not None and value >= below:
@@ -178,7 +187,8 @@ class Config:
         return self.attention not in ("none", "peeky")
 
     def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+        # ASCII, since a path may hold bytes that are no UTF-8.
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
 
 # What may differ between a run and its resumption: where things lie, not what is computed.
@@ -206,13 +216,15 @@ def read_config_file(path: str | pathlib.Path) -> dict:
             does not know.
     """
     try:
-        fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}; name a JSON file") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8; save it as UTF-8") from None
     except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from None
+        raise UserError(f"{path}:{error.lineno}: is not JSON: {error.msg}; mend the line") from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
+        raise UserError(f"{path}: cannot be read as options: {error}") from None
     if not isinstance(fields, dict):
         raise UserError(f"{path}: must hold one JSON object with the options as keys")
     known = {field.name for field in dataclasses.fields(Config)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import zipfile
+import zlib
 
 import keras
 
@@ -52,9 +54,11 @@ def load_run(path: str | pathlib.Path) -> Run:
     source, target = load_vocabularies(path / VOCABULARY)
     try:
         model = keras.saving.load_model(path / MODEL, compile=False)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path / MODEL}: cannot be read: {reason}") from None
+    except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f"{path / MODEL}: cannot be read: {reason}; copy the run folder again, or train again"
+        ) from None
     for layer in model.layers:
         directions = [getattr(layer, n, None) for n in ("forward_layer", "backward_layer")]
         for part in (layer, *directions):

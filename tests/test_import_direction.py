@@ -50,6 +50,11 @@ ALLOWED = {
         *("input_pipeline", "models", "run_folder", "run_reader", "trained_run"),
         *("training_step", "translation", "translator", "vocabulary"),
     },
+    "string_tasks": {"data"},
+    "compare": {
+        *("config", "data", "evaluation", "files", "metrics", "string_tasks", "training"),
+    },
+    "compare_figures": {"compare", "figure_files"},
     "quiet": set(),
     "vocabulary_graph": {"vocabulary"},
     "serving_warmup": set(),
@@ -62,7 +67,10 @@ ALLOWED = {
         *("trained_run", "translator", "version"),
     },
     "command_line": {"config", "errors"},
-    "check": {"data", "errors"},
+    "findings": {"data"},
+    "pair_rules": {"data", "findings"},
+    "character_rules": {"data", "findings"},
+    "check": {"character_rules", "data", "errors", "findings", "pair_rules"},
     "__main__": {"command_line", "data", "errors", "evaluation", "quiet", "translator"},
 }
 

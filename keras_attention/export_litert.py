@@ -58,15 +58,16 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
     model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
     input_name, output_name = (TENSOR_OF_KIND[side.kind] for side in (run.source, run.target))
     spec = tf.TensorSpec([1, longest_source], tf.int32, name=input_name)
-    if run.source.kind == "char":
-        known = code_points_of(run.source)
+    known = code_points_of(run.source) if run.source.kind == "char" else None
     answers = np.arange(len(run.target), dtype=np.int32)
     if run.target.kind == "char":
         answers[len(RESERVED) :] = code_points_of(run.target)
 
     @tf.function(input_signature=[spec])
     def with_variables(tokens):
-        ids = _ids_of_code_points(tokens, known) if run.source.kind == "char" else tokens
+        length = _length(tokens)
+        # The encoder would go through the padding step by step, so it is cut off and put back.
+        ids = _ids(tokens[:, :length], known)
         decoded = model.greedy(ids)
         results = {
             output_name: tf.gather(tf.constant(answers), decoded.token_ids),
@@ -74,7 +75,10 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
             "confidence": tf.exp(decoded.log_probability),
         }
         if model.has_attention:
-            results["attention_weights"] = decoded.attention_weights
+            padding = [[0, 0], [0, 0], [0, longest_source - length]]
+            weights = tf.pad(decoded.attention_weights, padding)
+            shape = [1, run.config.longest_output, longest_source]
+            results["attention_weights"] = tf.reshape(weights, shape)  # now known beforehand
         return results
 
     # With variables, conversion succeeds and running fails: the loops' bodies find them empty.
@@ -100,16 +104,25 @@ def operators_of(model: bytes) -> set[str]:
     }
 
 
-def _ids_of_code_points(points: tf.Tensor, known: np.ndarray) -> tf.Tensor:
-    """int32 `[1, S]` to ids by comparing with every known character; 0 behind the last."""
-    length = points.shape[1]
-    same = tf.cast(tf.equal(points[..., None], tf.constant(known)), tf.int32)  # [1, S, known]
-    numbers = tf.range(len(RESERVED), len(RESERVED) + len(known))
-    ids = tf.reduce_sum(same * numbers, axis=-1)
+def _length(tokens: tf.Tensor) -> tf.Tensor:
+    """Position of the last token of int32 `[1, S]` that is not 0, counted from 1; at least 1."""
+    positions = tf.range(1, tokens.shape[1] + 1)
+    return tf.maximum(tf.reduce_max(tf.where(tf.not_equal(tokens, 0), positions, 0)), 1)
+
+
+def _ids(tokens: tf.Tensor, known: np.ndarray | None) -> tf.Tensor:
+    """int32 `[1, length]` without padding into ids; 0 only where there is nothing at all.
+
+    A 0 between other tokens would be U+0000, which is unknown like every character that is not in
+    `known`. Without `known` the tokens are ids already.
+    """
+    if known is None:
+        ids = tokens
+    else:
+        same = tf.cast(tf.equal(tokens[..., None], tf.constant(known)), tf.int32)
+        ids = tf.reduce_sum(same * tf.range(len(RESERVED), len(RESERVED) + len(known)), axis=-1)
     ids = tf.where(tf.equal(ids, 0), UNKNOWN, ids)
-    positions = tf.range(1, length + 1)
-    last = tf.reduce_max(tf.where(tf.not_equal(points, 0), positions, 0), axis=-1, keepdims=True)
-    return tf.where(positions <= last, ids, 0)
+    return ids * tf.cast(tf.reduce_any(tf.not_equal(tokens, 0)), tf.int32)
 
 
 def _module(function: Callable) -> tf.Module:

@@ -11,7 +11,7 @@ from keras_attention.translation import Translation
 from keras_attention.translator import Translator
 
 # Upper bounds of source lengths in tokens; the last slice is open.
-LENGTH_BOUNDS = (5, 10, 15, 20, 30, 40, 60, 100)
+LENGTH_BOUNDS = (*range(5, 65, 5), 80, 100, 150, 200)
 
 
 @dataclasses.dataclass(frozen=True)

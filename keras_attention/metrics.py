@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import keras
+import numpy as np
 from keras import ops
 
 
@@ -86,3 +87,27 @@ def _check_pairs(outputs: Sequence, references: Sequence) -> None:
             "outputs and references must be as many, and at least one. "
             f"Received: len(outputs)={len(outputs)}, len(references)={len(references)}"
         )
+
+
+def pointing_accuracy(
+    attention_weights: Sequence[np.ndarray], alignments: Sequence[Sequence]
+) -> float | None:
+    """Share of aligned target tokens whose largest attention weight is on a linked source token.
+
+    Args:
+        attention_weights: One float `[T, S]` an example.
+        alignments: One sequence of links an example, sure and possible alike, each with the
+            positions `source` and `target`. Target tokens without a link do not count.
+
+    Returns:
+        None where no target token has a link.
+    """
+    hits = counted = 0
+    for weights, links in zip(attention_weights, alignments, strict=True):
+        linked: dict[int, set[int]] = {}
+        for link in links:
+            linked.setdefault(link.target, set()).add(link.source)
+        for target, sources in linked.items():
+            counted += 1
+            hits += target < len(weights) and int(np.argmax(weights[target])) in sources
+    return hits / counted if counted else None

@@ -61,11 +61,13 @@ class Trained:
         translator: Translates with the best weights.
         metrics: The content for `metrics.json`.
         test: The evaluation on the test pairs.
+        history: The rows of `history.csv`.
     """
 
     translator: Translator
     metrics: dict
     test: Evaluation
+    history: list[dict]
 
 
 @contextlib.contextmanager
@@ -143,7 +145,7 @@ def train(
         "best_epoch": progress.best_epoch,
         "parameters": model.count_params(),
     }
-    return Trained(translator, metrics, test)
+    return Trained(translator, metrics, test, progress.history)
 
 
 def _start_or_resume(

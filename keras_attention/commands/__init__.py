@@ -1,0 +1,32 @@
+"""The verbs of `python -m keras_attention`, a module each, thin over the rest of the package.
+
+A module has `run(arguments)`; its first docstring line is what `--help` says of the verb.
+"""
+
+from __future__ import annotations
+
+from keras_attention.command_line import Parser
+from keras_attention.quiet import import_tensorflow_quietly
+
+# In the order in which someone meets them; each with what stands behind it on the command line.
+VERBS = {
+    "translate": "MODEL [TEXT ...]",
+    "evaluate": "MODEL DATA.tsv",
+    "compare": "[--data PATH] [--out DIR]",
+}
+
+MODEL_HELP = "a run folder, an export folder or a .tflite file"
+
+
+def verb_parser(name: str, description: str) -> Parser:
+    """A parser of one verb's options; `description` is its module's docstring."""
+    return Parser(prog=f"python -m keras_attention {name}", description=description)
+
+
+def load_translator(path: str):
+    """`Translator.load`, with TensorFlow kept quiet, or not imported where it isn't needed."""
+    if not path.endswith(".tflite"):
+        import_tensorflow_quietly()
+    from keras_attention.translator import Translator
+
+    return Translator.load(path)

@@ -1,0 +1,53 @@
+"""Trains fixed-vector, peeky and attention models side by side: figures and one table.
+
+Three tasks: the data, and copy and reverse of random strings of 5 to 60 letters. A comparison that
+was interrupted goes on where it was when it is started again with the same --out.
+"""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+
+from keras_attention.commands import verb_parser
+from keras_attention.errors import UserError
+from keras_attention.files import make_folder, replacing
+from keras_attention.quiet import import_tensorflow_quietly
+
+
+def run(arguments: list[str]) -> None:
+    parser = verb_parser("compare", __doc__)
+    parser.add_argument("--data", default="data/dates", metavar="PATH", help="default: data/dates")
+    parser.add_argument("--out", metavar="DIR", help="default: comparisons/NAME, NAME of the data")
+    parser.add_argument(
+        "--seeds", type=int, default=1, metavar="N", help="models each (default: 1)"
+    )
+    parser.add_argument("--epochs", type=int, metavar="N", help="default: what each task needs")
+    options = parser.parse_args(arguments)
+    for name in ("seeds", "epochs"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise UserError(f"--{name}: must be at least 1. Received: {value}")
+    out = make_folder(options.out or pathlib.Path("comparisons") / pathlib.Path(options.data).stem)
+
+    import_tensorflow_quietly()
+    from keras_attention.compare import compare, make_tasks, table
+    from keras_attention.compare_figures import plot_curves, plot_gradient_norms, plot_lengths
+    from keras_attention.figure_files import save_figure
+
+    tasks = make_tasks(options.data, seed=1, epochs=options.epochs)
+    results = compare(tasks, range(1, options.seeds + 1), out, print)
+    save_figure(plot_curves(results), out / "exact_match_per_epoch.png")
+    save_figure(plot_lengths(results), out / "exact_match_by_length.png")
+    save_figure(plot_gradient_norms(results), out / "gradient_norms.png")
+    lines = table(results)
+    with (
+        replacing(out / "table.csv") as path,
+        open(path, "w", encoding="utf-8", newline="") as file,
+    ):
+        csv.writer(file, lineterminator="\n").writerows(lines)
+    print()
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)))
+    print(f"\nfigures and table.csv are in {out}")

@@ -1,0 +1,23 @@
+"""Translates the sources of a data file and compares: exact match, errors, slices by length."""
+
+from __future__ import annotations
+
+import json
+
+from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
+from keras_attention.data import read_pairs
+
+
+def run(arguments: list[str]) -> None:
+    parser = verb_parser("evaluate", __doc__)
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    parser.add_argument("data", metavar="DATA.tsv", help="pairs to translate and compare")
+    parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    translator = load_translator(options.model)
+    from keras_attention.evaluation import evaluate
+
+    pairs = read_pairs(options.data, translator.source_kind, translator.target_kind)
+    result = evaluate(translator, pairs, options.beam_width)
+    print(json.dumps(result.to_dict(), indent=2) if options.json else result.to_text())

@@ -639,6 +639,9 @@ def test_gold_links_are_outlined(opened):
         " getComputedStyle(e).strokeDasharray])"
     )
     assert found == [[True, "none"], [False, "2.5px, 2px"]]
+    visible = "return getComputedStyle(document.querySelector('.legend-gold')).display !== 'none'"
+    assert page.run(visible)
+    assert not opened([date_example()]).run(visible), "no outlines, no legend for them"
 
 
 def test_the_drawing_serves_any_page(opened):
@@ -663,5 +666,10 @@ def test_the_drawing_serves_any_page(opened):
         " catch (error) { return error.message }"
     )
     assert error == "weights must have 1 rows of 1"
+    page.run(
+        "window.view.show({ sourceTokens: ['c'], targetTokens: [], weights: [] });"
+        "window.view.select({ row: 0, column: 0 })"
+    )
+    assert texts(page, ".attention-empty") == ["The answer is empty."]
     page.run("window.view.destroy()")
     assert page.run("return window.host.childNodes.length") == 0

@@ -577,12 +577,14 @@
   function mount(host) {
     let map = null;
     let chosen = null; // by key or click; stays
+    let shown = null; // now, in the drawings
     let views = [];
     let width = 0;
     const linesHost = html("div");
     const heatmapHost = html("div");
     // Not a live region: screen readers hear the active cell or token itself.
     const words = html("div", { class: "attention-readout" });
+    const gold = html("span", { class: "legend-gold" }, "gold alignment (dashed: possible)");
     const legend = html(
       "p",
       { class: "attention-legend", "aria-hidden": "true" },
@@ -590,14 +592,22 @@
       html("span", { class: "ramp" }),
       html("span", {}, "1"),
       html("span", { class: "legend-entropy" }, "entropy of a row"),
+      gold,
     );
 
     // `selection` under the pointer shows while the pointer is there, then what was chosen again.
     function choose(selection, keep) {
       if (keep) chosen = selection;
-      const shown = selection ?? chosen;
+      const next = selection ?? chosen;
+      // The pointer moves often within one cell.
+      if (shown && next && shown.row === next.row && shown.column === next.column) return;
+      show(next);
+    }
+
+    function show(selection) {
+      shown = selection;
       for (const view of views) view.select(shown);
-      readout(words, map, shown);
+      if (views.length) readout(words, map, shown);
     }
 
     function draw() {
@@ -609,10 +619,11 @@
         host.replaceChildren(html("p", { class: "attention-empty" }, empty));
         return;
       }
+      gold.hidden = !map.links?.length;
       const below = html("div", {}, heatmapHost, legend);
       host.replaceChildren(linesHost, html("div", { class: "attention-below" }, below, words));
       views = [new Lines(linesHost, map, choose), new Heatmap(heatmapHost, map, choose)];
-      choose(chosen, true);
+      show(chosen);
     }
 
     const resized = new ResizeObserver(() => {

@@ -6,12 +6,16 @@ A module has `run(arguments)`; its first docstring line is what `--help` says of
 from __future__ import annotations
 
 from keras_attention.command_line import Parser
+from keras_attention.errors import UserError
 from keras_attention.quiet import import_tensorflow_quietly
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
 VERBS = {
     "translate": "MODEL [TEXT ...]",
     "evaluate": "MODEL DATA.tsv",
+    "check": "DATA",
+    "plot": "MODEL TEXT [--out FILE]",
+    "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
 }
 
@@ -30,3 +34,18 @@ def load_translator(path: str):
     from keras_attention.translator import Translator
 
     return Translator.load(path)
+
+
+def load_attention_translator(path: str, verb: str):
+    """`load_translator`, for verbs that need attention weights.
+
+    Raises:
+        UserError: the model has none.
+    """
+    translator = load_translator(path)
+    if not translator.has_attention:
+        raise UserError(
+            f"{path}: is a model without attention, so there is nothing to {verb}; train one with "
+            "--attention dot"
+        )
+    return translator

@@ -1,0 +1,21 @@
+"""Says what is wrong or odd in a data file, or in a folder of train.tsv, valid.tsv, test.tsv."""
+
+from __future__ import annotations
+
+import sys
+
+from keras_attention.check import check_data
+from keras_attention.commands import verb_parser
+
+
+def run(arguments: list[str]) -> None:
+    parser = verb_parser("check", __doc__ + "\nExit status 1 where training would refuse it.")
+    parser.add_argument("data", metavar="DATA", help="the file or folder")
+    parser.add_argument("--source-tokens", choices=("char", "word"), default="char")
+    parser.add_argument("--target-tokens", choices=("char", "word"), default="char")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    report = check_data(options.data, options.source_tokens, options.target_tokens)
+    print(report.to_json() if options.json else report.to_text())
+    if not report.ok:
+        sys.exit(1)

@@ -1,0 +1,31 @@
+"""Draws where a model looks while it translates a text: an attention heatmap as a picture."""
+
+from __future__ import annotations
+
+from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser
+
+
+def run(arguments: list[str]) -> None:
+    parser = verb_parser("plot", __doc__)
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    parser.add_argument("texts", metavar="TEXT", nargs="+", help="several are drawn side by side")
+    parser.add_argument(
+        "--out",
+        default="attention.png",
+        metavar="FILE",
+        help=".png, .svg or .pdf by its suffix (default: attention.png)",
+    )
+    parser.add_argument(
+        "--style",
+        choices=("colour", "grey"),
+        default="colour",
+        help="light to dark blue, or black to white as in the article (default: colour)",
+    )
+    options = parser.parse_intermixed_args(arguments)
+    translator = load_attention_translator(options.model, "plot")
+    from keras_attention.visualize import plot_attention_grid, save_figure
+
+    translations = translator.translate(options.texts)
+    titles = [f"{text} → {t.text}" for text, t in zip(options.texts, translations, strict=True)]
+    figure = plot_attention_grid(translations, titles=titles, style=options.style)
+    print(save_figure(figure, options.out))

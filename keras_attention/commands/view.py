@@ -1,0 +1,61 @@
+"""Makes an interactive page of a model's attention: one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser
+from keras_attention.data import Pair, read_pairs
+from keras_attention.errors import UserError
+from keras_attention.files import write_text
+
+EXAMPLES = 200
+
+
+def run(arguments: list[str]) -> None:
+    parser = verb_parser("view", __doc__)
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    parser.add_argument("data", metavar="DATA.tsv", nargs="?", help="pairs to show, right or wrong")
+    parser.add_argument(
+        "--text", action="append", default=[], metavar="TEXT", help="a source to show; repeatable"
+    )
+    parser.add_argument(
+        "--examples",
+        type=int,
+        default=EXAMPLES,
+        metavar="N",
+        help=f"pairs of DATA.tsv, from its start (default: {EXAMPLES})",
+    )
+    parser.add_argument(
+        "--out", default="attention.html", metavar="FILE.html", help="default: attention.html"
+    )
+    options = parser.parse_args(arguments)
+    if options.examples < 1:
+        raise UserError(f"--examples: must be at least 1. Received: {options.examples}")
+    if not (options.data or options.text):
+        raise UserError("--text: give at least one text, or a DATA.tsv, to show")
+    translator = load_attention_translator(options.model, "view")
+    from keras_attention.viewer import render
+
+    pairs = [Pair(text, None) for text in options.text]
+    if options.data:
+        read = read_pairs(options.data, translator.source_kind, translator.target_kind)
+        pairs += read[: options.examples]
+    translations = translator.translate([pair.source for pair in pairs])
+    examples = [
+        {
+            "source": pair.source,
+            "expected": pair.target,
+            "links": pair.alignment,
+            **{f.name: getattr(translation, f.name) for f in dataclasses.fields(translation)},
+        }
+        for pair, translation in zip(pairs, translations, strict=True)
+    ]
+    out = pathlib.Path(options.out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text(out, render(examples, title=f"Attention of {pathlib.Path(options.model).name}"))
+    except OSError as error:
+        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+    print(out)

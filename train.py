@@ -8,6 +8,7 @@ import pathlib
 import sys
 import time
 
+from keras_attention.check import quick_findings
 from keras_attention.checkpoint import fingerprint_of_splits, read_progress_of
 from keras_attention.command_line import exit_with_user_errors, parse_training_config
 from keras_attention.data import load_splits
@@ -30,6 +31,8 @@ def main(arguments: list[str]) -> None:
     # The data first: a mistake in them leaves no empty run folder behind.
     splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
     check_startable(config)
+    for finding in quick_findings(splits, config.source_tokens, config.target_tokens):
+        print(f"warning: {finding.file}: {finding.message}", file=sys.stderr)
     out = pathlib.Path(config.out)
     if config.resume and is_finished(out):
         read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))

@@ -60,15 +60,12 @@ def normal_forms(parts: list[Part], *_) -> Iterator[Finding]:
         decomposed.append(
             [i for i, text in enumerate(texts) if not unicodedata.is_normalized("NFC", text)]
         )
-        composed += sum(
-            unicodedata.is_normalized("NFC", text) and not unicodedata.is_normalized("NFD", text)
-            for text in texts
-        )
+        composed += sum(not unicodedata.is_normalized("NFD", text) for text in texts)
     for part, indices in zip(parts, decomposed, strict=True):
         if indices and composed:
             message = (
                 "lines have decomposed characters (not NFC) where "
-                f"{number_of(composed, 'other line')} of the data have composed ones; use one form"
+                f"{number_of(composed, 'line')} of the data have composed ones; use one form"
             )
             yield part.finding("normal_form", "warning", indices, message)
         elif indices:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pathlib
 
 import pytest
 
@@ -9,6 +10,7 @@ from keras_attention.check import check_data, quick_findings
 from keras_attention.data import Pair, Splits, load_splits
 from keras_attention.errors import UserError
 
+DATA = pathlib.Path(__file__).parent.parent / "data"
 GOOD = b"a\tx\nb\ty\nc\tz\nab\txy\n"
 
 
@@ -56,7 +58,7 @@ FILES = [
      [error("nul", 1, 2), info("no_final_line_end", 2)], "NUL"),
     ("EUC-KR", GOOD + "고양이\tw\n".encode("euc-kr"), [error("utf8", 5)], "save the file as UTF-8"),
     ("NUL", GOOD + b"a\0b\tw\n", [error("nul", 5)], "NUL"),
-    ("empty sides", GOOD + b"\tw\nd\t\n\t\n", [error("empty", 5, 6, 7)], "empty source"),
+    ("empty sides", GOOD + b"\tw\n\t\nd\t\n", [error("empty", 5, 6, 7)], "empty source"),
     ("seven bad lines", GOOD + b"bad\n" * 7, [error("columns", 5, 6, 7, 8, 9, 10, 11)], "1 column"),
     ("malformed link", GOOD + b"d\tw\t0:0\n", [error("alignment", 5),], "malformed link"),
     ("link outside", GOOD + b"d\tw\t0-1\n", [error("alignment", 5)], "leaves the pair"),
@@ -66,6 +68,7 @@ FILES = [
      [error("columns", 5), error("nul", 6), error("empty", 7), error("utf8", 8),
       error("alignment", 9)], ""),
     ("duplicates", GOOD + b"a\tx\nb\ty\na\tx\n", [warning("duplicates", 5, 6, 7)], "before"),
+    ("seven duplicates", GOOD + b"a\tx\n" * 7, [warning("duplicates", 5, 6, 7, 8, 9, 10, 11)], ""),
     ("conflicts", GOOD + b"a\ty\nb\ty\na\tz\n",
      [warning("conflicts", 5, 7), warning("duplicates", 6)], "1 source with several targets"),
     ("identical targets", b"a\tx\nb\tx\n\nc\tx\n",
@@ -81,13 +84,15 @@ FILES = [
     ("a target of 513 characters", GOOD + b"d\t" + b"w" * 513 + b"\n", [warning("long_target", 5)],
      "up to 513"),
     ("NFC and NFD", GOOD + "é\tw\ne\u0301e\tw\n".encode(), [warning("normal_form", 6)],
-     "where 1 other line"),
+     "where 1 line of the data"),
+    ("NFC and NFD in one line", GOOD + "e\u0301é\tw\n".encode(), [warning("normal_form", 5)],
+     "where 1 line of the data"),
     ("only NFD", GOOD + "e\u0301\tw\n".encode(), [info("normal_form", 5)], "as all of the data"),
     ("jamo and syllables", GOOD + "\u1100\u1161\tw\n가나\tw\n".encode(),
      [warning("normal_form", 5)], "not NFC"),
     ("zero-width and marks", GOOD + "d\u200b\tw\n\ufeffe\tw\nf\u202eg\tw\n".encode(),
      [warning("invisible", 5, 6, 7)], "U+200B ZERO WIDTH SPACE (1)"),
-    ("no-break spaces", GOOD + "d\u00a0e\tw\nf\u202fg\tw\n".encode(), [warning("spaces", 5, 6)],
+    ("no-break spaces", GOOD + "d\u00a0e\tw\nf\tw\u202fw\n".encode(), [warning("spaces", 5, 6)],
      "U+202F NARROW NO-BREAK SPACE (1)"),
     ("other line ends", GOOD + "d\u2028e\tw\nf\x85\tw\x0b\ng\rh\tw\n".encode(),
      [warning("spaces", 5), warning("control", 6, 7)], "U+000D (1)"),
@@ -107,6 +112,8 @@ def test_a_hostile_file(tmp_path, content, expected, says):
     path.write_bytes(content)
     report = check_data(path)
     assert findings(report) == set(expected)
+    severities = [finding.severity for finding in report.findings]
+    assert severities == sorted(severities, key=["error", "warning", "info"].index)
     assert says in report.to_text()
     assert all(text.isprintable() for text in report.to_text().split("\n"))
     # Training takes what has no error and refuses the rest at the first bad line.
@@ -174,9 +181,7 @@ def test_tokens_that_training_never_meets(folder):
 def test_forms_are_compared_across_files(folder):
     path = folder(train="\uac00\tx\n", valid="\uac00\uac00\tx\n", test="\u1100\u1161\tx\n")
     kinds = {finding.kind: finding for finding in check_data(path).findings}
-    assert (
-        kinds["normal_form"].file == "test.tsv" and "2 other lines" in kinds["normal_form"].message
-    )
+    assert kinds["normal_form"].file == "test.tsv" and "2 lines of" in kinds["normal_form"].message
     assert kinds["near_leaks"].file == "test.tsv"
 
 
@@ -261,4 +266,4 @@ def test_what_train_asks():
 
 def test_our_own_data_is_clean():
     for name, kind in (("dates", "char"), ("phrases", "word")):
-        assert not check_data(f"data/{name}", kind, kind).findings
+        assert not check_data(DATA / name, kind, kind).findings

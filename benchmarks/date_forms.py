@@ -1,4 +1,4 @@
-"""Exact match of a date model on each written form: `python benchmarks/date_forms.py MODEL`.
+"""Exact match of a date model on each written form: `python -m benchmarks.date_forms MODEL`.
 
 MODEL is a run, an export or a .tflite file; the pairs are those of data/dates/test.tsv. Prints a
 Markdown table. About 5 s for a run on 2 cores.
@@ -34,5 +34,5 @@ def main(model: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit(f"usage: python {sys.argv[0]} MODEL")
+        sys.exit(f"usage: python -m benchmarks.date_forms MODEL")
     main(sys.argv[1])

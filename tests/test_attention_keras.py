@@ -79,18 +79,35 @@ def test_causal_mask_is_keras_use_causal_mask():
     np.testing.assert_allclose(to_numpy(got), to_numpy(wanted), atol=1e-6)
 
 
+def one_plain_head():
+    """Keras' MultiHeadAttention with one head and projections that change nothing."""
+    layer = keras.layers.MultiHeadAttention(1, H, use_bias=False)
+    layer.build((B, TQ, H), (B, TV, H), (B, TV, H))
+    layer.set_weights([np.eye(H)[:, None]] * 3 + [np.eye(H)[None]])
+    return layer
+
+
 def test_scaled_dot_is_multi_head_attention_with_one_plain_head():
     query, key, value, mask = draw(0)
-    theirs = keras.layers.MultiHeadAttention(1, H, use_bias=False)
-    theirs.build((B, TQ, H), (B, TV, H), (B, TV, H))
-    identity = np.eye(H)
-    theirs.set_weights([identity[:, None]] * 3 + [identity[None]])
     context, weights = Attention("scaled_dot")(query, value, key=key, mask=mask)
-    their_context, their_weights = theirs(
+    their_context, their_weights = one_plain_head()(
         query, value, key=key, attention_mask=mask[:, None], return_attention_scores=True
     )
     np.testing.assert_allclose(to_numpy(context), to_numpy(their_context), atol=1e-6)
     np.testing.assert_allclose(to_numpy(weights), to_numpy(their_weights)[:, 0], atol=1e-6)
+
+
+def test_masked_rows_are_those_of_multi_head_attention():
+    query, key, value, mask = draw(0)
+    rows = np.arange(TQ) < np.array([[5], [1], [0], [2]])
+    mask = rows[:, :, None] & mask[:, None]
+    outputs = Attention("scaled_dot")(query, value, key=key, mask=mask)
+    theirs = one_plain_head()(
+        query, value, key=key, attention_mask=mask, return_attention_scores=True
+    )
+    for output, their in zip(outputs, (theirs[0], theirs[1][:, 0]), strict=True):
+        np.testing.assert_allclose(to_numpy(output), to_numpy(their), atol=1e-6)
+        assert (to_numpy(output)[~rows] == 0).all()
 
 
 def test_a_fully_masked_row_differs_from_keras_on_purpose():

@@ -8,7 +8,6 @@ import pathlib
 import sys
 
 from keras_attention.command_line import Parser, exit_with_user_errors
-from keras_attention.errors import UserError
 from keras_attention.quiet import import_tensorflow_quietly
 
 
@@ -19,19 +18,22 @@ def main(arguments: list[str]) -> None:
     out = pathlib.Path(options.out or pathlib.Path("exports") / name)
 
     import_tensorflow_quietly()
-    from keras_attention.export_folder import ExportOptions, checked_sources, export
+    from keras_attention.export_folder import (
+        ExportOptions,
+        checked_sources,
+        export,
+        longest_source_of,
+    )
     from keras_attention.trained_run import load_run
 
     run = load_run(run_folder)
     sources = checked_sources(run)
+    longest_source = options.longest_source
+    if longest_source is None:
+        longest_source = longest_source_of(run, sources)
+    wanted = ExportOptions(name, options.beam_width, options.length_penalty, longest_source)
     print(f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources")
-    rows = export(
-        run,
-        sources,
-        out,
-        ExportOptions(name, options.beam_width, options.length_penalty, options.longest_source),
-    )
-    _print_table(rows)
+    _print_table(export(run, sources, out, wanted))
 
 
 def _parse(arguments: list[str]):
@@ -51,16 +53,10 @@ def _parse(arguments: list[str]):
     parser.add_argument(
         "--longest-source",
         type=int,
-        default=64,
         metavar="S",
-        help="tokens that the LiteRT files read (default: 64)",
+        help="tokens that the LiteRT files read (default: 64, or the run's longest test source)",
     )
-    options = parser.parse_args(arguments)
-    for name in ("beam_width", "longest_source"):
-        if getattr(options, name) < 1:
-            flag = "--" + name.replace("_", "-")
-            raise UserError(f"{flag}: must be at least 1. Received: {getattr(options, name)}")
-    return options
+    return parser.parse_args(arguments)
 
 
 def _print_table(rows) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
-import os
 import pathlib
 import shutil
 import tempfile
@@ -18,20 +15,21 @@ import tensorflow as tf
 from keras_attention.data import load_splits
 from keras_attention.errors import UserError
 from keras_attention.export_layout import (
+    BUILDING,
     FORMAT,
     INFERENCE,
     LITERT,
-    MANIFEST,
     SERVING,
-    read_manifest,
-    versions_in,
+    write_manifest,
 )
 from keras_attention.export_litert import write_litert
+from keras_attention.export_publish import exporting_alone, publish, remove_leftovers
 from keras_attention.export_saved_model import write_saved_model
-from keras_attention.files import make_folder, write_text
+from keras_attention.files import make_folder
 from keras_attention.inference import InferenceModel
 from keras_attention.litert import LiteRTReader
 from keras_attention.parity import HOSTILE_SOURCES, Parity, compare, milliseconds_per_call
+from keras_attention.run_folder import is_run
 from keras_attention.run_reader import RunReader
 from keras_attention.saved_model import SavedModelReader
 from keras_attention.serving_warmup import replay_warmup
@@ -43,6 +41,10 @@ from keras_attention.version import __version__
 CHECKED = 5000
 LEAST_SOURCE_LENGTH = 64
 
+# What an export can be asked for. Above the last two a hypothesis that does not exist could win a
+# beam, and phones run out of memory.
+RANGES = {"beam_width": (1, 1000), "length_penalty": (0, 2), "longest_source": (1, 100_000)}
+
 
 @dataclasses.dataclass(frozen=True)
 class ExportOptions:
@@ -53,12 +55,24 @@ class ExportOptions:
         beam_width: Hypotheses of the `beam` signature.
         length_penalty: See `decoding.beam_search`.
         longest_source: Tokens that the LiteRT files read.
+
+    Raises:
+        UserError: a number is out of range.
     """
 
     name: str
     beam_width: int = 5
     length_penalty: float = 0.0
     longest_source: int = LEAST_SOURCE_LENGTH
+
+    def __post_init__(self):
+        for name, (least, most) in RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                flag = "--" + name.replace("_", "-")
+                raise UserError(
+                    f"{flag}: must be between {least:g} and {most:g}. Received: {name}={value}"
+                )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,18 +99,26 @@ def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptio
     whole, near the end; the manifest last.
 
     Raises:
-        UserError: `out` cannot be written to; an artefact that must agree does not.
+        UserError: `out` cannot be written to, is a run, or is being exported to; an artefact that
+            must agree does not.
     """
+    if is_run(out):
+        raise UserError(f"--out: {out} is a run folder; name another folder")
     make_folder(out)
-    for abandoned in out.glob(".building-*"):
-        shutil.rmtree(abandoned)
-    aside = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=out))
-    try:
-        _build(run, aside, options)
-        rows = _check(run, sources, aside, options)
-        _publish(aside, out, options, rows)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with exporting_alone(out):
+        remove_leftovers(out)
+        aside = pathlib.Path(tempfile.mkdtemp(prefix=BUILDING, dir=out))
+        try:
+            _build(run, aside, options)
+            rows = _check(run, sources, aside, options)
+            publish(aside, out, {row.artefact: _figures(row) for row in rows})
+        except OSError as error:
+            raise UserError(
+                f"{out}: cannot be written to: {error.strerror or error}; make room, or choose "
+                "another folder with --out"
+            ) from None
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
     return rows
 
 
@@ -108,6 +130,11 @@ def checked_sources(run: Run) -> list[str]:
     except UserError:
         return random_sources(run, 500)
     return [pair.source for pair in splits.test[:CHECKED]]
+
+
+def longest_source_of(run: Run, sources: list[str]) -> int:
+    """Tokens that LiteRT files should read: 64, or the longest of `sources` if that is longer."""
+    return max(LEAST_SOURCE_LENGTH, *(len(run.source.split(source)) for source in sources))
 
 
 def random_sources(run: Run, n: int) -> list[str]:
@@ -128,7 +155,7 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     inference.save(aside / INFERENCE)
     (aside / LITERT).mkdir()
     write_litert(run, aside / LITERT, options.name, options.longest_source)
-    _write_manifest(aside, _description(run, options, folder))
+    write_manifest(aside, _description(run, options, folder))
 
 
 def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOptions) -> list[Row]:
@@ -139,7 +166,6 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     """
     name, beam_width = options.name, options.beam_width
     texts = [*sources, *HOSTILE_SOURCES]
-    typical = sorted(sources, key=len)[len(sources) // 2]
     penalty = options.length_penalty
     keras_model = Translator(RunReader(_inference_model(run), run.source, run.target))
     greedy = keras_model.translate(texts)
@@ -149,7 +175,9 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
         # Only LiteRT has a longest source; what is longer it cuts, so that it cannot agree.
         longest = options.longest_source if artefact.startswith(LITERT) else math.inf
         rows = [i for i, t in enumerate(greedy) if len(t.source_tokens) <= longest]
-        theirs = translator.translate([texts[i] for i in rows], width, penalty)
+        read = [texts[i] for i in rows]
+        theirs = translator.translate(read, width, penalty)
+        typical = sorted(read, key=len)[len(read) // 2]
         return Row(
             artefact,
             _size(aside / artefact.split()[0]),
@@ -174,36 +202,6 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
             )
     # Quantised weights are other weights: what differs is told, not refused.
     return [*rows, row(quantised, Translator(LiteRTReader(aside / quantised)), greedy)]
-
-
-def _publish(
-    aside: pathlib.Path, out: pathlib.Path, options: ExportOptions, rows: list[Row]
-) -> None:
-    """Moves what was checked into place: the version folder near the end, the manifest last."""
-    manifest = read_manifest(aside)
-    (out / LITERT).mkdir(exist_ok=True)
-    for path in [aside / INFERENCE, *sorted((aside / LITERT).iterdir())]:
-        os.replace(path, out / path.relative_to(aside))
-    versions = out / SERVING / options.name
-    versions.mkdir(parents=True, exist_ok=True)
-    version = max(versions_in(versions), default=0) + 1
-    os.rename(aside / SERVING / options.name / "1", versions / str(version))
-    manifest["version"] = version
-    manifest["checks"] = {row.artefact: _figures(row) for row in rows}
-    published = [
-        out / INFERENCE,
-        *(out / LITERT).iterdir(),
-        *versions.joinpath(str(version)).rglob("*"),
-    ]
-    manifest["files"] = {
-        path.relative_to(out).as_posix(): {
-            "bytes": path.stat().st_size,
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        }
-        for path in sorted(published)
-        if path.is_file()
-    }
-    _write_manifest(out, manifest)
 
 
 def _inference_model(run: Run) -> InferenceModel:
@@ -259,7 +257,3 @@ def _size(path: pathlib.Path) -> int:
     if path.is_file():
         return path.stat().st_size
     return sum(part.stat().st_size for part in path.rglob("*") if part.is_file())
-
-
-def _write_manifest(folder: pathlib.Path, manifest: dict) -> None:
-    write_text(folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")

@@ -6,12 +6,15 @@ import json
 import pathlib
 
 from keras_attention.errors import UserError
+from keras_attention.files import write_text
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 SERVING = "serving"
 LITERT = "litert"
 INFERENCE = "inference.keras"
+# An export is built in a folder of this prefix, beside what it will replace.
+BUILDING = ".building-"
 
 
 def is_export(path: str | pathlib.Path) -> bool:
@@ -40,16 +43,26 @@ def read_manifest(export: pathlib.Path) -> dict:
     return manifest
 
 
-def newest_version(folder: pathlib.Path) -> pathlib.Path:
-    """The version folder that TF Serving would load: the largest number.
+def write_manifest(export: pathlib.Path, manifest: dict) -> None:
+    """Replaces an export's `manifest.json`."""
+    text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
+    write_text(export / MANIFEST, text)
+
+
+def described_version(export: pathlib.Path, manifest: dict) -> pathlib.Path:
+    """The version folder that the manifest describes; where someone removed it, the newest.
+
+    (An export that was killed at its very end leaves a newer one, whole but not described.)
 
     Raises:
         UserError: there is none.
     """
+    folder = export / SERVING / manifest["name"]
     versions = versions_in(folder)
     if not versions:
         raise UserError(f"{folder}: holds no version; run `python export.py` again")
-    return folder / str(versions[-1])
+    version = manifest["version"] if manifest["version"] in versions else versions[-1]
+    return folder / str(version)
 
 
 def versions_in(folder: pathlib.Path) -> list[int]:

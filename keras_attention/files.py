@@ -47,6 +47,14 @@ def remove_unfinished(folder: str | pathlib.Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def sync_files(folder: str | pathlib.Path) -> None:
+    """Puts the content of all files below a folder on disk, so that the folder can be moved."""
+    for path in pathlib.Path(folder).rglob("*"):
+        if path.is_file():
+            with open(path, "rb+") as file:
+                os.fsync(file.fileno())
+
+
 def make_folder(path: str | pathlib.Path) -> pathlib.Path:
     """Creates a folder, with its parents, and makes sure that it can be written to.
 

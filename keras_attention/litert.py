@@ -53,7 +53,7 @@ class LiteRTReader:
             self._source, self._target = _read_vocabularies(path)
 
     def translate_batch(
-        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float = 0.0
+        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:
         """Translates texts one after the other.
 
@@ -71,7 +71,7 @@ class LiteRTReader:
         if len(ids) > self.longest_source:
             warnings.warn(
                 f"a source of {len(ids)} tokens was cut to the {self.longest_source} that this "
-                "file reads; export with a larger --longest-source",
+                f"file reads; export with a larger --longest-source: {text[:40]!r}...",
                 stacklevel=2,
             )
             tokens, ids = tokens[: self.longest_source], ids[: self.longest_source]

@@ -44,10 +44,11 @@ class Parity:
     Attributes:
         n: Compared texts.
         same_text: How many of them agree to the last character.
-        score_difference: Largest difference of `log_probability` where the texts agree, in nats.
+        score_difference: Largest difference of `log_probability`, in nats, or of `confidence` where
+            the texts agree.
         attention_difference: Largest difference of any attention weight where the texts agree.
         first_difference: The first source whose text, score or weights differ beyond the
-            tolerance, with what both say; empty if there is none.
+            tolerance, or are no numbers, with what both say; empty if there is none.
     """
 
     n: int
@@ -81,8 +82,9 @@ def compare(reference: Sequence[Translation], other: Sequence[Translation]) -> P
         if differences is not None:
             same += 1
             for name, value in differences.items():
-                largest[name] = max(largest[name], value)
-        if not first and (differences is None or max(differences.values()) > TOLERANCE):
+                largest[name] = float(np.maximum(largest[name], value))  # keeps a NaN
+        agree = differences is not None and all(d <= TOLERANCE for d in differences.values())
+        if not first and not agree:
             first = (
                 f"{''.join(ours.source_tokens)[:60]!r}: {ours.text!r} ({ours.log_probability:.6f}) "
                 f"against {theirs.text!r} ({theirs.log_probability:.6f})"
@@ -91,20 +93,34 @@ def compare(reference: Sequence[Translation], other: Sequence[Translation]) -> P
 
 
 def _differences(ours: Translation, theirs: Translation) -> dict[str, float] | None:
-    """Largest differences over all hypotheses; None where a text or a number of them differs."""
+    """Largest differences over all hypotheses; None where texts, numbers of them or shapes differ.
+
+    A difference is NaN where one of the two is.
+    """
     pairs = list(zip((ours, *ours.alternatives), (theirs, *theirs.alternatives), strict=False))
     same_count = len(ours.alternatives) == len(theirs.alternatives)
-    if not same_count or any(a.text != b.text for a, b in pairs):
+    if not same_count or any(_outline(a) != _outline(b) for a, b in pairs):
         return None
+    scores = [np.subtract(_scores(a), _scores(b)) for a, b in pairs]
     weights = [
-        float(np.abs(a.attention_weights - b.attention_weights).max(initial=0.0))
+        np.subtract(a.attention_weights, b.attention_weights).ravel()
         for a, b in pairs
         if a.attention_weights is not None
     ]
     return {
-        "score": max(abs(a.log_probability - b.log_probability) for a, b in pairs),
-        "attention": max(weights, default=0.0),
+        "score": float(np.abs(scores).max()),
+        "attention": float(np.abs(np.concatenate([[0.0], *weights])).max()),
     }
+
+
+def _outline(translation: Translation) -> tuple:
+    """All that must be equal to the last bit."""
+    weights = translation.attention_weights
+    return translation.text, weights is not None and weights.shape
+
+
+def _scores(translation: Translation) -> tuple[float, float]:
+    return translation.log_probability, translation.confidence
 
 
 def milliseconds_per_call(call: Callable[[], object], calls: int = 50) -> float:

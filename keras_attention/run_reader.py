@@ -45,7 +45,7 @@ class RunReader:
         return cls(model, run.source, run.target)
 
     def translate_batch(
-        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float = 0.0
+        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:
         """Translates texts together; each result is what the text alone would give."""
         encoded = self._source.encode(texts)
@@ -53,7 +53,7 @@ class RunReader:
         if beam_width == 1:
             decoded = Decoded(*(part.numpy()[:, None] for part in self._greedy(ids)))
         else:
-            beam = self._beam(beam_width, length_penalty)
+            beam = self._beam(beam_width, length_penalty or 0.0)
             decoded = Decoded(*(part.numpy() for part in beam(ids)))
         return [
             self._translation(self._source.split(text), Decoded(*(part[row] for part in decoded)))

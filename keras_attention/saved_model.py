@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_attention.data import split_tokens
 from keras_attention.errors import UserError
-from keras_attention.export_layout import SERVING, newest_version, read_manifest
+from keras_attention.export_layout import described_version, read_manifest
 from keras_attention.translation import Translation
 
 # Log-probabilities below this fill a beam wider than there are outputs.
@@ -19,7 +19,7 @@ NO_HYPOTHESIS = -5e8
 
 
 class SavedModelReader:
-    """Translates with the newest version in an export folder.
+    """Translates with the version in an export folder that its manifest describes.
 
     Args:
         export: The export folder.
@@ -36,7 +36,7 @@ class SavedModelReader:
         self.has_attention = manifest["has_attention"]
         self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
-        folder = newest_version(export / SERVING / manifest["name"])
+        folder = described_version(export, manifest)
         try:
             self._model = tf.saved_model.load(str(folder))
         except (OSError, ValueError, tf.errors.OpError) as error:
@@ -44,9 +44,11 @@ class SavedModelReader:
             raise UserError(f"{folder}: cannot be loaded: {reason}; export the run again") from None
 
     def translate_batch(
-        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float = 0.0
+        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:
         """Translates texts together, greedily or with the beam that the export was made with.
+
+        A penalty of None is the export's own.
 
         Raises:
             UserError: another beam width or length penalty.
@@ -57,7 +59,7 @@ class SavedModelReader:
                 f"--beam-width: this export decodes with {self._beam_width} or greedily; use that, "
                 "or export again with --beam-width"
             )
-        if beam and length_penalty != self._length_penalty:
+        if beam and length_penalty not in (None, self._length_penalty):
             raise UserError(
                 f"--length-penalty: this export was made with {self._length_penalty:g}; use that"
             )

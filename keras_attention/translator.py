@@ -25,7 +25,7 @@ class Reader(Protocol):
     target_kind: str
 
     def translate_batch(
-        self, texts: Sequence[str], beam_width: int, length_penalty: float
+        self, texts: Sequence[str], beam_width: int, length_penalty: float | None
     ) -> list[Translation]:
         """Translates texts together, each as if it were alone."""
 
@@ -86,7 +86,7 @@ class Translator:
         self,
         texts: Sequence[str | bytes],
         beam_width: int = 1,
-        length_penalty: float = 0.0,
+        length_penalty: float | None = None,
     ) -> list[Translation]:
         """Translates texts and answers in their order.
 
@@ -97,7 +97,7 @@ class Translator:
             texts: The sources. Inside, texts of similar length are decoded together.
             beam_width: Hypotheses kept; 1 decodes greedily. With more, `alternatives` of a result
                 holds the others, best first.
-            length_penalty: See `decoding.beam_search`.
+            length_penalty: See `decoding.beam_search`. By default that of an export, else 0.
 
         Raises:
             TypeError: `texts` is one string and not a sequence of them.

@@ -13,6 +13,7 @@ from keras_attention.version import __version__
 if TYPE_CHECKING:
     from keras_attention.attention import Attention
     from keras_attention.config import Config
+    from keras_attention.inference import InferenceModel
     from keras_attention.translation import Translation
     from keras_attention.translator import Translator
     from keras_attention.visualize import plot_attention
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Attention": "attention",
     "Config": "config",
+    "InferenceModel": "inference",
     "Translation": "translation",
     "Translator": "translator",
     "plot_attention": "visualize",
@@ -28,6 +30,7 @@ _MODULE_OF = {
 __all__ = [
     "Attention",
     "Config",
+    "InferenceModel",
     "Translation",
     "Translator",
     "UserError",

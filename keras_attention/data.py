@@ -68,17 +68,22 @@ def split_tokens(text: str, kind: TokenKind) -> list[str]:
     raise ValueError(f'a token kind is "char" or "word". Received: kind={kind!r}')
 
 
-def iterate_raw_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
+def iterate_raw_lines(
+    path: str | os.PathLike, offset: int = 0, first: int = 1
+) -> Iterator[tuple[int, bytes]]:
     """Yields (line number from 1, bytes with the line's end) as they stand in the file.
 
-    Raises UserError where the file cannot be read.
+    Reading can begin at a line in the middle, whose first byte is at `offset` and whose number is
+    `first`. Raises UserError where the file cannot be read.
     """
     path = pathlib.Path(path)
     if path.is_dir():
         raise UserError(f"{path}: is a folder, expected one file of source<TAB>target lines")
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            yield from enumerate(file, start=1)
+            if offset:  # a pipe cannot seek
+                file.seek(offset)
+            yield from enumerate(file, start=first)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; check the path") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -142,12 +147,15 @@ def iterate_pairs(
     path: str | os.PathLike,
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
+    offset: int = 0,
+    first: int = 1,
 ) -> Iterator[Pair]:
     """Streams the pairs of a file, skipping blank lines.
 
-    The token kinds say what the alignment counts. Raises UserError, naming the file and the line.
+    The token kinds say what the alignment counts; `offset` and `first` are those of
+    `iterate_raw_lines`. Raises UserError, naming the file and the line.
     """
-    for number, raw in iterate_raw_lines(path):
+    for number, raw in iterate_raw_lines(path, offset, first):
         line = strip_line(number, raw)
         if not is_blank(line):
             yield parse_line(line, f"{path}:{number}", source_tokens, target_tokens)
@@ -173,8 +181,8 @@ def load_splits(
 ) -> Splits:
     """Training, validation and test pairs, none empty.
 
-    `path` is a folder with `train.tsv`, `valid.tsv` and `test.tsv` (or the same with `.gz`), or one
-    file that is split 80/10/10 (`split_pairs`). Raises UserError.
+    `path` is a folder as `split_files` reads it, or one file that is split 80/10/10
+    (`split_pairs`). Raises UserError.
     """
     path = pathlib.Path(path)
     if not path.is_dir():
@@ -183,10 +191,38 @@ def load_splits(
         return split_pairs(read_pairs(path, source_tokens, target_tokens), seed, where=str(path))
     return Splits(
         *(
-            read_pairs(_split_file(path, name), source_tokens, target_tokens)
+            [
+                pair
+                for file in split_files(path, name)
+                for pair in read_pairs(file, source_tokens, target_tokens)
+            ]
             for name in _SPLIT_NAMES
         )
     )
+
+
+def split_files(folder: str | os.PathLike, name: str) -> list[pathlib.Path]:
+    """The files that hold one part (`name` is train, valid or test) in a folder of data.
+
+    Either `train.tsv` or shards `train-*.tsv`, in the order of their names; each may be gzip with
+    `.gz` behind. Raises UserError if there is none, or if it is unclear which ones are meant.
+    """
+    folder = pathlib.Path(folder)
+    whole = [path for end in ("", ".gz") if (path := folder / f"{name}.tsv{end}").exists()]
+    shards = sorted([*folder.glob(f"{name}-*.tsv"), *folder.glob(f"{name}-*.tsv.gz")])
+    if whole and shards:
+        raise UserError(
+            f"{folder}: holds {whole[0].name} and also {shards[0].name}; keep one file, or shards"
+        )
+    for plain in shards:
+        if plain.with_name(f"{plain.name}.gz") in shards:
+            raise UserError(f"{folder}: holds {plain.name} twice, plain and as .gz; keep one")
+    if not whole and not shards:
+        raise UserError(
+            f"{folder}: no {name}.tsv in the folder; it needs train.tsv, valid.tsv and test.tsv "
+            "(or shards such as train-1.tsv), or give one .tsv file, which is split by --seed"
+        )
+    return whole[:1] or shards
 
 
 def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits:
@@ -263,13 +299,28 @@ def format_alignment(links: Iterable[Link]) -> str:
 
 def fingerprint(pairs: Iterable[Pair]) -> str:
     """SHA-256 (hexadecimal) of the pairs with their order, whatever file they came from."""
-    digest = hashlib.sha256()
-    for pair in pairs:
-        for field in _fields(pair):
-            content = field.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:%s," % (len(content), content))
-        digest.update(b"\n")
+    digest = Fingerprint()
+    digest.update(pairs)
     return digest.hexdigest()
+
+
+class Fingerprint:
+    """What `fingerprint` gives, of pairs that come piece by piece."""
+
+    def __init__(self):
+        self._digest = hashlib.sha256()
+
+    def update(self, pairs: Iterable[Pair]) -> None:
+        """Adds pairs behind those that were added before."""
+        for pair in pairs:
+            for field in _fields(pair):
+                content = field.encode("utf-8", "surrogatepass")
+                self._digest.update(b"%d:%s," % (len(content), content))
+            self._digest.update(b"\n")
+
+    def hexdigest(self) -> str:
+        """SHA-256 of all pairs so far, hexadecimal."""
+        return self._digest.hexdigest()
 
 
 @functools.lru_cache(maxsize=1 << 15)  # alignments repeat: half the time of reading data/dates
@@ -302,16 +353,6 @@ def _token_count(text: str, kind: TokenKind) -> int:
 
 def _seeded_hash(source: str, seed: int) -> bytes:
     return hashlib.sha256(f"{seed}\t{source}".encode("utf-8", "surrogatepass")).digest()
-
-
-def _split_file(folder: pathlib.Path, name: str) -> pathlib.Path:
-    for candidate in (folder / f"{name}.tsv", folder / f"{name}.tsv.gz"):
-        if candidate.exists():
-            return candidate
-    raise UserError(
-        f"{folder}: no {name}.tsv in the folder; it needs train.tsv, valid.tsv and test.tsv, "
-        "or give one .tsv file, which is split by --seed"
-    )
 
 
 def _fields(pair: Pair) -> list[str]:

@@ -51,6 +51,13 @@ class Config:
     target_tokens: str = _option(
         "char", "Tokens", "what a target is cut into", choices=("char", "word")
     )
+    source_form: str = _option(
+        "none",
+        "Tokens",
+        "Unicode normal form that sources are brought into before they are cut; NFD turns Hangul "
+        "syllables and accented letters into their parts",
+        choices=("none", "NFC", "NFD"),
+    )
     reverse_source: bool = _option(
         False, "Tokens", "let the encoder read from the end, as the book does; undone in all output"
     )
@@ -82,6 +89,12 @@ class Config:
         "to every decoder step",
         choices=("none", "peeky", "dot", "scaled_dot", "general", "additive"),
     )
+    attentional_layer: bool = _option(
+        False,
+        "Model",
+        "mix context and state by a layer of --units with tanh before the affine layer (Luong et "
+        "al., 2015, equation 5); needs attention",
+    )
     initial_state: str = _option(
         "full",
         "Model",
@@ -91,9 +104,23 @@ class Config:
     )
 
     epochs: int = _option(6, "Training", "passes over the training pairs", least=1)
+    shuffle_buffer: int = _option(
+        100_000,
+        "Training",
+        "training pairs held in memory and shuffled together; more than these stream from the "
+        "folder's files",
+        least=1,
+    )
     batch_size: int = _option(256, "Training", "pairs per step, over all workers together", least=1)
     learning_rate: float = _option(
-        4e-3, "Training", "of Adam at the start; it falls to 0 along a cosine", least=0.0
+        4e-3, "Training", "of Adam at its highest; it falls to 0 along a cosine", least=0.0
+    )
+    warmup: float = _option(
+        0.0,
+        "Training",
+        "share of all steps in which the learning rate rises to its highest",
+        least=0.0,
+        below=1.0,
     )
     clipnorm: float | None = _option(
         None,
@@ -125,6 +152,14 @@ class Config:
     label_smoothing: float = _option(
         0.0, "Training", "share of the target's probability spread evenly", least=0.0, below=1.0
     )
+    averaging: float = _option(
+        0.0,
+        "Training",
+        "decay per step of the running average of the weights that is validated and kept; 0 keeps "
+        "the weights themselves",
+        least=0.0,
+        below=1.0,
+    )
     patience: int = _option(
         5, "Training", "epochs without a better validation result before training stops", least=1
     )
@@ -141,6 +176,11 @@ class Config:
             self._check(field)
         if self.learning_rate == 0:
             raise UserError("--learning-rate: must be above 0. Received: learning_rate=0")
+        if self.attentional_layer and not self.has_attention:
+            raise UserError(
+                "--attentional-layer: needs a model with attention; leave it out. "
+                f"Received: attention={self.attention!r}"
+            )
         if self.bidirectional and self.units % 2:
             raise UserError(
                 "--units: must be even with --bidirectional, since each direction gets half. "
@@ -190,6 +230,11 @@ class Config:
         # ASCII, since a path may hold bytes that are no UTF-8.
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
+
+# A run from before these options existed was trained as their defaults say.
+ADDED_FIELDS = frozenset(
+    {"source_form", "attentional_layer", "warmup", "averaging", "shuffle_buffer"}
+)
 
 # What may differ between a run and its resumption: where things lie, not what is computed.
 PLACE_FIELDS = frozenset({"data", "out", "resume", "overwrite"})
@@ -253,10 +298,10 @@ def load_config(path: str | pathlib.Path) -> Config:
     """The config of a run folder's `config.json`.
 
     Raises:
-        UserError: as `read_config_file`; also if a field is missing, which an older version's is.
+        UserError: as `read_config_file`; also if a field is missing that every version wrote.
     """
     fields = read_config_file(path)
-    missing = sorted({f.name for f in dataclasses.fields(Config)} - set(fields))
+    missing = sorted({f.name for f in dataclasses.fields(Config)} - set(fields) - ADDED_FIELDS)
     if missing:
         raise UserError(
             f"{path}: lacks {', '.join(missing)}; it was written by another version of the "

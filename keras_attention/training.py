@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention import checkpoint
-from keras_attention.checkpoint import Progress, fingerprint_of_splits
+from keras_attention.checkpoint import Progress, fingerprint_of_parts
 from keras_attention.config import Config
 from keras_attention.data import Pair, Splits
 from keras_attention.errors import UserError
@@ -24,12 +24,13 @@ from keras_attention.files import remove_unfinished, write_text
 from keras_attention.inference import InferenceModel
 from keras_attention.input_pipeline import (
     EncodedPairs,
-    count_batches,
+    StreamedPairs,
     encode_pairs,
     evaluation_batches,
     training_batches,
 )
 from keras_attention.models import build_training_model
+from keras_attention.pair_stream import PairStream
 from keras_attention.run_folder import (
     CHECKPOINT,
     CONFIG,
@@ -39,6 +40,7 @@ from keras_attention.run_folder import (
     write_history,
 )
 from keras_attention.run_reader import RunReader
+from keras_attention.survey import Survey, survey
 from keras_attention.trained_run import save_model
 from keras_attention.training_step import make_loss_step, make_optimizer, make_training_step
 from keras_attention.translation import Translation
@@ -92,7 +94,7 @@ def train(
 
     Args:
         config: All options; `config.out` is written.
-        splits: The pairs.
+        splits: The pairs; the training pairs may be a list or a `PairStream`.
         log: Takes each line that is to be shown.
         started: `time.monotonic()` at the start of the command, for `seconds.total`.
 
@@ -105,17 +107,20 @@ def train(
     tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(config.seed)
 
-    source = Vocabulary.from_texts((p.source for p in splits.train), config.source_tokens)
-    target = Vocabulary.from_texts((p.target for p in splits.train), config.target_tokens)
-    pairs = encode_pairs(splits.train, source, target)
+    kinds = config.source_tokens, config.target_tokens
+    streamed = isinstance(splits.train, PairStream)
+    block_size = config.shuffle_buffer if streamed else len(splits.train)
+    seen = survey(splits.train, *kinds, config.batch_size, block_size)
+    source, target = seen.source, seen.target
     if config.longest_output is None:
         # A quarter more than was seen: room for a longer word, and an end for a loop.
-        longest = math.ceil(1.25 * pairs.target.lengths.max())
+        longest = math.ceil(1.25 * seen.longest_target)
         config = dataclasses.replace(config, longest_output=longest)
-    progress = _start_or_resume(config, source, target, fingerprint_of_splits(splits))
+    fingerprint = fingerprint_of_parts(seen.fingerprint, splits.valid, splits.test)
+    progress = _start_or_resume(config, source, target, fingerprint)
 
     model = build_training_model(config, len(source), len(target))
-    optimizer = make_optimizer(config, count_batches(pairs, config.batch_size) * config.epochs)
+    optimizer = make_optimizer(config, seen.batches * config.epochs)
     optimizer.build(model.trainable_variables)
     inference = InferenceModel.from_training_model(model, config, config.longest_output)
     translator = Translator(RunReader(inference, source, target))
@@ -126,11 +131,9 @@ def train(
         write_history(config.out, progress.history)  # the kill may have come just before it
         log(f"resumed at epoch {progress.epochs_done + 1}")
     else:
-        _log_start(log, splits, source, target, model)
+        _log_start(log, seen, splits, model)
     trained_before = progress.seconds
-    best = _train_epochs(
-        config, splits, pairs, source, target, model, optimizer, translator, progress, best, log
-    )
+    best = _train_epochs(config, splits, seen, model, optimizer, translator, progress, best, log)
     model.set_weights(best)
     save_model(config.out, model)
     valid, test = evaluate(translator, splits.valid), evaluate(translator, splits.test)
@@ -164,27 +167,30 @@ def _start_or_resume(
 
 
 def _train_epochs(
-    config, splits, pairs, source, target, model, optimizer, translator, progress, best, log
+    config, splits, seen, model, optimizer, translator, progress, best, log
 ) -> list[np.ndarray]:
     """Trains until the last epoch or until nothing gets better; returns the best weights."""
     training_step = make_training_step(model, optimizer, config.label_smoothing)
     loss_step = make_loss_step(model)
-    valid_pairs = encode_pairs(splits.valid, source, target)
-    samples = _samples(splits.valid, config.seed)
+    pairs = _encoded(splits.train, seen, config.shuffle_buffer)
+    valid_pairs = encode_pairs(splits.valid, seen.source, seen.target)
+    sampled = _samples(splits.valid, config.seed)
     for epoch in range(progress.epochs_done, config.epochs):
         if progress.best_epoch and epoch - progress.best_epoch >= config.patience:
             log(f"stopped: no better validation result for {config.patience} epochs")
             break
         started = time.monotonic()
         log(f"Epoch {epoch + 1}/{config.epochs}")
-        loss, norm = _train_one_epoch(config, pairs, training_step, epoch, len(target))
-        valid_loss = _mean_loss(loss_step, valid_pairs)
-        valid = evaluate(translator, splits.valid)
-        score = [valid.exact_match, -valid_loss]
-        better = score > progress.best_score
-        if better:
-            best = model.get_weights()
-            progress.best_epoch, progress.best_score = epoch + 1, score
+        loss, norm = _train_one_epoch(config, pairs, seen, training_step, epoch)
+        with _averaged_weights(model, optimizer):
+            valid_loss = _mean_loss(loss_step, valid_pairs)
+            valid = evaluate(translator, splits.valid)
+            score = [valid.exact_match, -valid_loss]
+            better = score > progress.best_score
+            if better:
+                best = model.get_weights()
+                progress.best_epoch, progress.best_score = epoch + 1, score
+            samples = _sample_lines(sampled, translator.translate([s.source for s in sampled]))
         seconds = time.monotonic() - started
         progress.history.append(
             {
@@ -205,18 +211,29 @@ def _train_epochs(
             f"  valid: exact match {valid.exact_match:.4f}, loss {valid_loss:.4f}"
             + (" (best so far)" if better else "")
         )
-        for line in _sample_lines(samples, translator.translate([s.source for s in samples])):
+        for line in samples:
             log("  " + line)
     return best
 
 
+@contextlib.contextmanager
+def _averaged_weights(model: keras.Model, optimizer: keras.optimizers.Optimizer):
+    """Inside, the model has the running average of its weights, where the optimizer keeps one."""
+    if not optimizer.use_ema:
+        yield
+        return
+    latest = model.get_weights()
+    optimizer.finalize_variable_values(model.trainable_variables)
+    yield
+    model.set_weights(latest)
+
+
 def _train_one_epoch(
-    config: Config, pairs: EncodedPairs, training_step, epoch: int, target_size: int
+    config: Config, pairs: EncodedPairs | StreamedPairs, seen: Survey, training_step, epoch: int
 ) -> tuple[float, float]:
     """Mean loss per real token and mean gradient norm of one pass over the pairs."""
-    steps = count_batches(pairs, config.batch_size)
     bar = keras.utils.Progbar(
-        steps, verbose=1 if sys.stdout.isatty() else 2, stateful_metrics=["loss"]
+        seen.batches, verbose=1 if sys.stdout.isatty() else 2, stateful_metrics=["loss"]
     )
     total = tokens = norms = 0.0
     batches = training_batches(pairs, config.batch_size, config.unknown_rate, config.seed, epoch)
@@ -228,15 +245,25 @@ def _train_one_epoch(
                 f"{step}; use a lower one than {config.learning_rate:g}, or clip harder"
             )
         total, tokens, norms = total + batch_total, tokens + batch_tokens, norms + norm
-        bar.update(step, [("loss", total / tokens)], finalize=step == steps)
+        bar.update(step, [("loss", total / tokens)], finalize=False)
+    bar.update(step, [("loss", total / tokens)], finalize=True)
     loss = total / tokens
-    if loss > DIVERGED * math.log(target_size):
+    guessing = math.log(len(seen.target))
+    if loss > DIVERGED * guessing:
         raise UserError(
             f"--learning-rate: training diverges: epoch {epoch + 1} has a mean loss of {loss:.2f}, "
-            f"guessing one of {math.log(target_size):.2f}; use a lower one than "
+            f"guessing one of {guessing:.2f}; use a lower one than "
             f"{config.learning_rate:g}, or clip harder"
         )
-    return loss, norms / steps
+    return loss, norms / step
+
+
+def _encoded(
+    pairs: list[Pair] | PairStream, seen: Survey, shuffle_buffer: int
+) -> EncodedPairs | StreamedPairs:
+    if isinstance(pairs, PairStream):
+        return StreamedPairs(pairs.shuffled, seen.source, seen.target, shuffle_buffer)
+    return encode_pairs(pairs, seen.source, seen.target)
 
 
 def _mean_loss(loss_step, pairs: EncodedPairs) -> float:
@@ -264,9 +291,9 @@ def _sample_lines(samples: list[Pair], translations: list[Translation]) -> list[
     return lines
 
 
-def _log_start(log: Log, splits: Splits, source, target, model: keras.Model) -> None:
+def _log_start(log: Log, seen: Survey, splits: Splits, model: keras.Model) -> None:
     log(
-        f"{len(splits.train)} training, {len(splits.valid)} validation, {len(splits.test)} test "
-        f"pairs; {len(source.tokens)} source and {len(target.tokens)} target tokens; "
+        f"{seen.pairs} training, {len(splits.valid)} validation, {len(splits.test)} test "
+        f"pairs; {len(seen.source.tokens)} source and {len(seen.target.tokens)} target tokens; "
         f"{model.count_params()} parameters"
     )

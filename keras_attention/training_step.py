@@ -17,9 +17,18 @@ def make_optimizer(config: Config, total_steps: int) -> keras.optimizers.Optimiz
     """Adam whose learning rate falls to 0 along a cosine, with the config's clipping rule.
 
     Keras' `clipnorm` bounds each variable's gradient by itself, `global_clipnorm` all together.
+    With `config.averaging` the optimizer also keeps a running average of the weights.
     """
+    rising = round(config.warmup * total_steps)
     return keras.optimizers.Adam(
-        keras.optimizers.schedules.CosineDecay(config.learning_rate, total_steps),
+        keras.optimizers.schedules.CosineDecay(
+            config.learning_rate / rising if rising else config.learning_rate,
+            total_steps - rising,
+            warmup_target=config.learning_rate if rising else None,
+            warmup_steps=rising,
+        ),
+        use_ema=config.averaging > 0,
+        ema_momentum=config.averaging,
         clipnorm=config.clipnorm or None,
         global_clipnorm=config.global_clipnorm or None,
     )

@@ -5,6 +5,9 @@
 //   view.select({ row: 0, column: 3 });                     // either may be null
 //   view.destroy();
 //
+// `mount(element, { words, onChoose })`: words in another language, as WORDS below has them in
+// English, and what to call with the selection that a key or a click makes (null: none).
+//
 // `map.links`, if there, is the gold alignment to outline: [{ source, target, sure }]. Everything
 // from outside reaches the page as text, never as markup. Colours and fonts are in attention-view.css.
 "use strict";
@@ -63,6 +66,33 @@
       .slice(0, count);
   }
 
+  // ---------------------------------------------------------------- words
+
+  // Lists of strings are put together; tokens in them are set apart.
+  const WORDS = {
+    heatmap: (rows, columns) =>
+      `Heatmap: ${rows} target tokens in rows, ${columns} source tokens in columns`,
+    cell: (target, row, source, column, weight) =>
+      `target ${target}, row ${row}, looks at source ${source}, column ${column}: ${weight}`,
+    lines: "Connecting lines: source tokens above, target tokens below",
+    sides: ["source", "target"],
+    place: (side, token, index, count) => `${side} ${token}, ${index} of ${count}`,
+    ties: (side, ties) => `${side === 0 ? "looked at by" : "looks at"} ${ties}`,
+    hint: "Point at a token or a cell, or move with the Tab and arrow keys.",
+    looksAt: (target, source, weight) => [target, " looks at ", source, ": ", weight],
+    rowLooksAt: (target, index, count) => [target, ` (target ${index} of ${count}) looks at`],
+    columnSeenBy: (source, index, count) => [
+      source,
+      ` (source ${index} of ${count}) is looked at by`,
+    ],
+    entropy: (bits, most) => `entropy ${bits} bits (0: one token, ${most}: all alike)`,
+    legend: "attention weight 0",
+    legendEntropy: "entropy of a row",
+    legendGold: "gold alignment (dashed: possible)",
+    emptySource: "The source is empty, so there is nothing to attend to.",
+    emptyTarget: "The answer is empty.",
+  };
+
   // ---------------------------------------------------------------- elements
 
   function html(name, properties = {}, ...children) {
@@ -111,8 +141,8 @@
 
   // Rows are target tokens, columns source tokens. Arrow keys move, Escape leaves the selection.
   class Heatmap {
-    constructor(host, map, choose) {
-      Object.assign(this, { host, map, choose, id: `heatmap-${++instances}` });
+    constructor(host, map, choose, words = WORDS) {
+      Object.assign(this, { host, map, choose, words, id: `heatmap-${++instances}` });
       this.source = map.sourceTokens.map(visibleLabel);
       this.target = map.targetTokens.map(visibleLabel);
       host.classList.add("attention-heatmap");
@@ -174,7 +204,7 @@
       fill(this.host, {
         role: "grid",
         tabindex: "0",
-        "aria-label": `Heatmap: ${rows} target tokens in rows, ${columns} source tokens in columns`,
+        "aria-label": this.words.heatmap(rows, columns),
         "aria-rowcount": rows,
         "aria-colcount": columns,
         "aria-readonly": "true",
@@ -285,9 +315,9 @@
       }
       this.activeRow.setAttribute("aria-rowindex", row + 1);
       this.active.setAttribute("aria-colindex", column + 1);
-      this.active.textContent =
-        `target ${this.target[row]}, row ${row + 1}, looks at source ${this.source[column]}, ` +
-        `column ${column + 1}: ${percent(this.map.weights[row][column])}`;
+      const weight = percent(this.map.weights[row][column]);
+      const [target, source] = [this.target[row], this.source[column]];
+      this.active.textContent = this.words.cell(target, row + 1, source, column + 1, weight);
       this.host.setAttribute("aria-activedescendant", this.id);
     }
   }
@@ -338,8 +368,8 @@
   // Source tokens above, target tokens below, a line for each weight. Left and right move along
   // one side, up and down change sides.
   class Lines {
-    constructor(host, map, choose) {
-      Object.assign(this, { host, map, choose, id: `lines-${++instances}` });
+    constructor(host, map, choose, words = WORDS) {
+      Object.assign(this, { host, map, choose, words, id: `lines-${++instances}` });
       this.sides = [map.sourceTokens.map(visibleLabel), map.targetTokens.map(visibleLabel)];
       host.classList.add("attention-lines");
       this.draw();
@@ -377,7 +407,7 @@
       fill(this.host, {
         role: "listbox",
         tabindex: "0",
-        "aria-label": "Connecting lines: source tokens above, target tokens below",
+        "aria-label": this.words.lines,
       }, []);
       this.listen();
     }
@@ -409,9 +439,9 @@
       const ties = greatest(values, 3)
         .filter(([, weight]) => weight >= FAINTEST_LINE)
         .map(([i, weight]) => `${other[i]} ${percent(weight)}`);
-      const place = `${side === 0 ? "source" : "target"} ${own[index]}, ${index + 1} of ${own.length}`;
-      const verb = side === 0 ? "looked at by" : "looks at";
-      return ties.length ? `${place}, ${verb} ${ties.join(", ")}` : place;
+      const { sides, place, ties: words } = this.words;
+      const where = place(sides[side], own[index], index + 1, own.length);
+      return ties.length ? `${where}, ${words(side, ties.join(", "))}` : where;
     }
 
     curves(top, bottom, boxes) {
@@ -519,26 +549,25 @@
 
   // ---------------------------------------------------------------- what is selected, in words
 
-  function readout(host, map, selection) {
+  function readout(host, map, selection, words) {
     const { row = null, column = null } = selection ?? {};
     const source = map.sourceTokens.map(visibleLabel);
     const target = map.targetTokens.map(visibleLabel);
     const token = (text) => html("bdi", { class: "readout-token" }, text);
     if (row === null && column === null) {
-      const hint = "Point at a token or a cell, or move with the Tab and arrow keys.";
-      host.replaceChildren(html("p", { class: "hint" }, hint));
+      host.replaceChildren(html("p", { class: "hint" }, words.hint));
       return;
     }
     const values = row !== null ? map.weights[row] : map.weights.map((r) => r[column]);
     const names = row !== null ? source : target;
     const title = html("p", { class: "readout-title" });
     if (row !== null && column !== null) {
-      title.append(token(target[row]), " looks at ", token(source[column]), ": ");
-      title.append(html("strong", {}, percent(map.weights[row][column])));
+      const weight = html("strong", {}, percent(map.weights[row][column]));
+      title.append(...words.looksAt(token(target[row]), token(source[column]), weight));
     } else if (row !== null) {
-      title.append(token(target[row]), ` (target ${row + 1} of ${target.length}) looks at`);
+      title.append(...words.rowLooksAt(token(target[row]), row + 1, target.length));
     } else {
-      title.append(token(source[column]), ` (source ${column + 1} of ${source.length}) is looked at by`);
+      title.append(...words.columnSeenBy(token(source[column]), column + 1, source.length));
     }
     const bars = greatest(values, 5)
       .filter(([, weight]) => weight >= FAINTEST_CELL)
@@ -555,7 +584,7 @@
     const parts = [title, html("ol", { class: "readout-list" }, ...bars)];
     if (row !== null) {
       const most = Math.log2(Math.max(1, source.length)).toFixed(2);
-      const note = `entropy ${entropy(values).toFixed(2)} bits (0: one token, ${most}: all alike)`;
+      const note = words.entropy(entropy(values).toFixed(2), most);
       parts.push(html("p", { class: "hint" }, note));
     }
     host.replaceChildren(...parts);
@@ -574,7 +603,8 @@
     return { ...map, weights: Array.from(weights, (row) => Array.from(row)) };
   }
 
-  function mount(host) {
+  function mount(host, { words = {}, onChoose = () => {} } = {}) {
+    const said = { ...WORDS, ...words };
     let map = null;
     let chosen = null; // by key or click; stays
     let shown = null; // now, in the drawings
@@ -583,21 +613,24 @@
     const linesHost = html("div");
     const heatmapHost = html("div");
     // Not a live region: screen readers hear the active cell or token itself.
-    const words = html("div", { class: "attention-readout" });
-    const gold = html("span", { class: "legend-gold" }, "gold alignment (dashed: possible)");
+    const chosenInWords = html("div", { class: "attention-readout" });
+    const gold = html("span", { class: "legend-gold" }, said.legendGold);
     const legend = html(
       "p",
       { class: "attention-legend", "aria-hidden": "true" },
-      html("span", {}, "attention weight 0"),
+      html("span", {}, said.legend),
       html("span", { class: "ramp" }),
       html("span", {}, "1"),
-      html("span", { class: "legend-entropy" }, "entropy of a row"),
+      html("span", { class: "legend-entropy" }, said.legendEntropy),
       gold,
     );
 
     // `selection` under the pointer shows while the pointer is there, then what was chosen again.
     function choose(selection, keep) {
-      if (keep) chosen = selection;
+      if (keep) {
+        chosen = selection;
+        onChoose(selection);
+      }
       const next = selection ?? chosen;
       // The pointer moves often within one cell.
       if (shown && next && shown.row === next.row && shown.column === next.column) return;
@@ -607,13 +640,11 @@
     function show(selection) {
       shown = selection;
       for (const view of views) view.select(shown);
-      if (views.length) readout(words, map, shown);
+      if (views.length) readout(chosenInWords, map, shown, said);
     }
 
     function draw() {
-      const empty = !map.sourceTokens.length
-        ? "The source is empty, so there is nothing to attend to."
-        : "The answer is empty.";
+      const empty = !map.sourceTokens.length ? said.emptySource : said.emptyTarget;
       if (!map.sourceTokens.length || !map.targetTokens.length) {
         views = [];
         host.replaceChildren(html("p", { class: "attention-empty" }, empty));
@@ -621,8 +652,9 @@
       }
       gold.hidden = !map.links?.length;
       const below = html("div", {}, heatmapHost, legend);
-      host.replaceChildren(linesHost, html("div", { class: "attention-below" }, below, words));
-      views = [new Lines(linesHost, map, choose), new Heatmap(heatmapHost, map, choose)];
+      host.replaceChildren(linesHost, html("div", { class: "attention-below" }, below, chosenInWords));
+      const drawn = [map, choose, said];
+      views = [new Lines(linesHost, ...drawn), new Heatmap(heatmapHost, ...drawn)];
       show(chosen);
     }
 

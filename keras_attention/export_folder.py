@@ -222,6 +222,7 @@ def _description(run: Run, options: ExportOptions, folder: pathlib.Path) -> dict
         },
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
+        "normal_form": run.source.normal_form,
         "has_attention": run.config.has_attention,
         "longest_output": run.config.longest_output,
         "beam_width": options.beam_width,

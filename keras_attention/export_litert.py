@@ -159,7 +159,7 @@ def _description(run: Run, longest_source: int, least_runtime: str) -> dict:
         "longest_output": run.config.longest_output,
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
-        "normal_form": "none",
+        "normal_form": run.source.normal_form,
         "least_runtime": least_runtime,
     }
     for side, vocabulary in (("source", run.source), ("target", run.target)):

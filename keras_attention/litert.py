@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_attention.errors import UserError
+from keras_attention.normal_form import NO_FORM, NORMAL_FORMS, normalise
 from keras_attention.quiet import silent_standard_error
 from keras_attention.translation import Translation
 from keras_attention.vocabulary import RESERVED, Vocabulary
@@ -29,7 +30,9 @@ class LiteRTReader:
     """Translates with a `.tflite` file, greedily and one text at a time.
 
     Args:
-        path: The file. `NAME.json` beside it is read where a side is word-level.
+        path: The file. `NAME.json` beside it holds the vocabulary of a word-level side and names
+            the normal form of sources; of a character-level model whose sources have none it may
+            be missing.
         threads: Threads of the interpreter.
 
     Raises:
@@ -48,9 +51,8 @@ class LiteRTReader:
             TENSOR_OF_KIND[kind] for kind in (self.source_kind, self.target_kind)
         )
         self.longest_source = int(inputs[self._input]["shape"][1])
-        self._source = self._target = None
-        if "word" in (self.source_kind, self.target_kind):
-            self._source, self._target = _read_vocabularies(path)
+        word_level = "word" in (self.source_kind, self.target_kind)
+        self._source, self._target, self._normal_form = _read_description(path, word_level)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -95,6 +97,7 @@ class LiteRTReader:
     def _encode(self, text: str) -> tuple[list[str], np.ndarray]:
         if self.source_kind == "word":
             return self._source.split(text), self._source.encode([text]).flat
+        text = normalise(text, self._normal_form)
         return list(text), np.array([ord(c) or NO_CHARACTER for c in text], np.int32)
 
     def _decode(self, answer: np.ndarray) -> tuple[str, ...]:
@@ -137,17 +140,27 @@ def _kind_of(path: pathlib.Path, tensors: dict) -> str:
     raise UserError(f"{path}: has tensors {sorted(tensors)}, not those of this program's exports")
 
 
-def _read_vocabularies(path: pathlib.Path) -> tuple[Vocabulary | None, Vocabulary | None]:
+def _read_description(
+    path: pathlib.Path, word_level: bool
+) -> tuple[Vocabulary | None, Vocabulary | None, str]:
+    """The vocabularies of the word-level sides and the normal form of sources."""
     description = path.with_name(path.name.removesuffix(".tflite").removesuffix(".int8") + ".json")
+    if not word_level and not description.is_file():
+        return None, None, NO_FORM
     try:
         content = json.loads(description.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise UserError(f"{description}: is of another format; export the run again")
+        form = content["normal_form"]
+        if form not in NORMAL_FORMS:
+            raise ValueError(form)
         entries = [content.get(f"{side}_vocabulary") for side in ("source", "target")]
+        tokens = [e and tuple(e[len(RESERVED) :]) for e in entries]
     except OSError:
         raise UserError(
             f"{description}: is missing; a word-level model needs it beside {path.name}"
         ) from None
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{description}: is damaged; export the run again") from None
-    return tuple(e and Vocabulary("word", tuple(e[len(RESERVED) :])) for e in entries)
+    source, target = tokens
+    return source and Vocabulary("word", source, form), target and Vocabulary("word", target), form

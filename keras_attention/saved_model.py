@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_attention.data import split_tokens
 from keras_attention.errors import UserError
 from keras_attention.export_layout import described_version, read_manifest
+from keras_attention.normal_form import NO_FORM, normalise
 from keras_attention.translation import Translation
 
 # Log-probabilities below this fill a beam wider than there are outputs.
@@ -33,6 +34,7 @@ class SavedModelReader:
         manifest = read_manifest(export)
         self.source_kind = manifest["source_tokens"]
         self.target_kind = manifest["target_tokens"]
+        self._normal_form = manifest.get("normal_form", NO_FORM)
         self.has_attention = manifest["has_attention"]
         self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
@@ -77,6 +79,7 @@ class SavedModelReader:
 
     def _translation(self, source: str, columns: list[np.ndarray]) -> Translation:
         """One source's hypotheses, of which the columns hold a row each, as one translation."""
+        source = normalise(source, self._normal_form)  # the graph has done so too
         source_tokens = tuple(split_tokens(source, self.source_kind))
         hypotheses = []
         for text, log_probability, confidence, *weights in zip(*columns, strict=True):

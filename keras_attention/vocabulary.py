@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_attention.data import split_tokens
 from keras_attention.errors import UserError
+from keras_attention.normal_form import NO_FORM, NORMAL_FORMS, normalise
 
 # Reserved ids are not strings, so no text can collide with them.
 PADDING, START, END, UNKNOWN = range(4)
@@ -62,18 +63,20 @@ class Vocabulary:
     Attributes:
         kind: "char" (code points) or "word" (separated by ASCII white space).
         tokens: All known tokens, sorted, without the reserved ones.
+        normal_form: What texts are brought into before they are cut: "none", "NFC" or "NFD".
     """
 
     kind: str
     tokens: tuple[str, ...]
+    normal_form: str = NO_FORM
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str], kind: str) -> Vocabulary:
+    def from_texts(cls, texts: Iterable[str], kind: str, normal_form: str = NO_FORM) -> Vocabulary:
         """Collects every token that occurs; one pass, nothing but the tokens is kept."""
         tokens: set[str] = set()
         for text in texts:
-            tokens.update(split_tokens(text, kind))
-        return cls(kind, tuple(sorted(tokens)))
+            tokens.update(split_tokens(normalise(text, normal_form), kind))
+        return cls(kind, tuple(sorted(tokens)), normal_form)
 
     def __len__(self) -> int:
         """Ids in all, the reserved ones included."""
@@ -88,12 +91,13 @@ class Vocabulary:
         return np.array([ord(token) for token in self.tokens], np.int64)
 
     def split(self, text: str) -> list[str]:
-        """The tokens of a text as written, known or not."""
-        return split_tokens(text, self.kind)
+        """The tokens of a text in the normal form, known or not."""
+        return split_tokens(normalise(text, self.normal_form), self.kind)
 
     def encode(self, texts: Sequence[str]) -> RaggedIds:
         """Ids of many texts, the unknown token where a token is not in the vocabulary."""
         if self.kind == "char":
+            texts = [normalise(text, self.normal_form) for text in texts]
             lengths = [len(text) for text in texts]
             points = np.frombuffer(
                 "".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32
@@ -125,7 +129,11 @@ class Vocabulary:
         return ("" if self.kind == "char" else " ").join(tokens)
 
     def to_dict(self) -> dict:
-        return {"kind": self.kind, "tokens": list(self.tokens)}
+        return {
+            "kind": self.kind,
+            "normal_form": self.normal_form,
+            "tokens": list(self.tokens),
+        }
 
 
 def clean(text: str | bytes) -> str:
@@ -161,11 +169,15 @@ def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]
                 f"{path}: is of another format than this version reads; train again, or use the "
                 "version of the program that wrote it"
             )
-        return tuple(
-            Vocabulary(content[side]["kind"], tuple(content[side]["tokens"]))
-            for side in ("source", "target")
-        )
+        return tuple(_from_dict(content[side]) for side in ("source", "target"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{path}: is damaged; copy the run folder again, or train again") from None
+
+
+def _from_dict(content: dict) -> Vocabulary:
+    form = content.get("normal_form", NO_FORM)  # vocabularies from before the forms name none
+    if form not in NORMAL_FORMS:
+        raise ValueError(form)
+    return Vocabulary(content["kind"], tuple(content["tokens"]), form)

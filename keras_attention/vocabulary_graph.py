@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_attention.normal_form_graph import NORMALISERS
 from keras_attention.vocabulary import RESERVED, UNKNOWN, Vocabulary
 
 
@@ -18,7 +19,7 @@ class EncodedTexts(NamedTuple):
 
     Attributes:
         ids: int32 `[n, S]`.
-        tokens: string `[n, S]`, as written in the text.
+        tokens: string `[n, S]`, as they stand in the text's normal form.
         lengths: int32 `[n]`.
     """
 
@@ -33,6 +34,7 @@ class SourceGraph(tf.Module):
     def __init__(self, vocabulary: Vocabulary):
         super().__init__()
         self._kind = vocabulary.kind
+        self._normal_form = vocabulary.normal_form
         if self._kind == "char":
             self._code_points = code_points_of(vocabulary)
         else:
@@ -48,13 +50,15 @@ class SourceGraph(tf.Module):
     def encode(self, texts: tf.Tensor) -> EncodedTexts:
         """Encodes string `[n]`; bytes that are not UTF-8 become U+FFFD."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+        points = tf.strings.unicode_decode(texts, "UTF-8")  # ragged [n, (S)]
+        points = NORMALISERS[self._normal_form](points)
         if self._kind == "char":
-            points = tf.strings.unicode_decode(texts, "UTF-8")  # ragged [n, (S)]
             tokens = points.with_flat_values(
                 tf.strings.unicode_encode(points.flat_values[:, None], "UTF-8")
             )
             ids = points.with_flat_values(self._ids_of(points.flat_values))
         else:
+            texts = tf.strings.unicode_encode(points, "UTF-8")
             tokens = tf.strings.split(texts)  # at ASCII white space, as `data.split_tokens`
             ids = tokens.with_flat_values(self._table.lookup(tokens.flat_values))
         lengths = tf.cast(ids.row_lengths(), tf.int32)

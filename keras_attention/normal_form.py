@@ -1,0 +1,81 @@
+"""Unicode normal forms outside of TensorFlow, and the tables that do the same in a graph.
+
+All comes from Python's `unicodedata`; a model that is exported carries its tables with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import unicodedata
+from typing import NamedTuple
+
+import numpy as np
+
+NO_FORM = "none"
+NORMAL_FORMS = (NO_FORM, "NFC", "NFD")
+
+# A code point's canonical decomposition, carried out to the end, has at most this many.
+LONGEST_DECOMPOSITION = 4
+_HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def normalise(text: str, form: str) -> str:
+    """The text in a normal form; "none" leaves it as written."""
+    return text if form == NO_FORM else unicodedata.normalize(form, text)
+
+
+class Tables(NamedTuple):
+    """What the algorithms of Unicode Standard Annex 15 look up; Hangul syllables are computed.
+
+    Attributes:
+        decomposable: int32 `[D]`, sorted: code points that have a canonical decomposition.
+        decompositions: int32 `[D, LONGEST_DECOMPOSITION]`, carried out to the end, -1 behind it.
+        combining: int32 `[C]`, sorted: code points with a combining class other than 0.
+        classes: int32 `[C]`, those classes, 1 to 254.
+        pairs: int64 `[P]`, sorted: `pair_key` of two code points that NFC makes one.
+        composites: int32 `[P]`, what they become.
+    """
+
+    decomposable: np.ndarray
+    decompositions: np.ndarray
+    combining: np.ndarray
+    classes: np.ndarray
+    pairs: np.ndarray
+    composites: np.ndarray
+
+
+def pair_key(first, second):
+    """One number for two code points, of int64 scalars, arrays or tensors."""
+    return first * (sys.maxunicode + 1) + second
+
+
+@functools.cache
+def tables() -> Tables:
+    """The tables of this Python's Unicode version, all code points looked at."""
+    decompositions, classes, pairs = {}, {}, {}
+    for point in range(sys.maxunicode + 1):
+        if point in _HANGUL_SYLLABLES or point in _SURROGATES:
+            continue
+        character = chr(point)
+        if combining_class := unicodedata.combining(character):
+            classes[point] = combining_class
+        whole = unicodedata.normalize("NFD", character)
+        if whole == character:
+            continue
+        points = [ord(part) for part in whole]
+        decompositions[point] = points + [-1] * (LONGEST_DECOMPOSITION - len(points))
+        step = [int(part, 16) for part in unicodedata.decomposition(character).split()]
+        # Some decompose and are never put together again.
+        if len(step) == 2 and unicodedata.normalize("NFC", character) == character:
+            pairs[pair_key(*step)] = point
+    order = sorted(pairs)
+    return Tables(
+        np.array(list(decompositions), np.int32),
+        np.array(list(decompositions.values()), np.int32),
+        np.array(list(classes), np.int32),
+        np.array(list(classes.values()), np.int32),
+        np.array(order, np.int64),
+        np.array([pairs[key] for key in order], np.int32),
+    )

@@ -11,7 +11,7 @@ import time
 from keras_attention.check import quick_findings
 from keras_attention.checkpoint import fingerprint_of_splits, read_progress_of
 from keras_attention.command_line import exit_with_user_errors, parse_training_config
-from keras_attention.data import load_splits
+from keras_attention.pair_stream import open_splits
 from keras_attention.quiet import import_tensorflow_quietly
 from keras_attention.run_folder import (
     ATTENTION,
@@ -29,9 +29,11 @@ def main(arguments: list[str]) -> None:
     started = time.monotonic()
     config = parse_training_config(arguments, __doc__)
     # The data first: a mistake in them leaves no empty run folder behind.
-    splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
+    kinds = config.source_tokens, config.target_tokens
+    splits = open_splits(config.data, config.seed, *kinds, in_memory=config.shuffle_buffer)
     check_startable(config)
-    for finding in quick_findings(splits, config.source_tokens, config.target_tokens):
+    in_memory = isinstance(splits.train, list)  # to look at more would take the memory after all
+    for finding in quick_findings(splits, *kinds) if in_memory else ():
         print(f"warning: {finding.file}: {finding.message}", file=sys.stderr)
     out = pathlib.Path(config.out)
     if config.resume and is_finished(out):

@@ -9,10 +9,11 @@ import json
 import pathlib
 import zipfile
 import zlib
+from collections.abc import Iterable
 
 import numpy as np
 
-from keras_attention.data import Splits, fingerprint
+from keras_attention.data import Pair, Splits, fingerprint
 from keras_attention.errors import UserError
 from keras_attention.files import replacing
 
@@ -75,7 +76,12 @@ def read_progress_of(path: pathlib.Path, data: str, data_fingerprint: str) -> Pr
 
 def fingerprint_of_splits(splits: Splits) -> str:
     """SHA-256, in hexadecimal, of all three parts."""
-    parts = "".join(fingerprint(pairs) for pairs in splits)
+    return fingerprint_of_parts(fingerprint(splits.train), splits.valid, splits.test)
+
+
+def fingerprint_of_parts(train: str, valid: Iterable[Pair], test: Iterable[Pair]) -> str:
+    """As `fingerprint_of_splits`, from training pairs whose own fingerprint is known."""
+    parts = train + fingerprint(valid) + fingerprint(test)
     return hashlib.sha256(parts.encode()).hexdigest()
 
 

@@ -147,15 +147,22 @@ def iterate_pairs(
     path: str | os.PathLike,
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
-    offset: int = 0,
-    first: int = 1,
 ) -> Iterator[Pair]:
     """Streams the pairs of a file, skipping blank lines.
 
-    The token kinds say what the alignment counts; `offset` and `first` are those of
-    `iterate_raw_lines`. Raises UserError, naming the file and the line.
+    The token kinds say what the alignment counts. Raises UserError, naming the file and the line.
     """
-    for number, raw in iterate_raw_lines(path, offset, first):
+    return parse_lines(iterate_raw_lines(path), path, source_tokens, target_tokens)
+
+
+def parse_lines(
+    lines: Iterable[tuple[int, bytes]],
+    path: str | os.PathLike,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+) -> Iterator[Pair]:
+    """The pairs on lines as `iterate_raw_lines` yields them from `path`; see `iterate_pairs`."""
+    for number, raw in lines:
         line = strip_line(number, raw)
         if not is_blank(line):
             yield parse_line(line, f"{path}:{number}", source_tokens, target_tokens)
@@ -189,16 +196,26 @@ def load_splits(
         if not path.exists():
             raise UserError(f"{path}: no such file or folder; check the path")
         return split_pairs(read_pairs(path, source_tokens, target_tokens), seed, where=str(path))
-    return Splits(
-        *(
-            [
-                pair
-                for file in split_files(path, name)
-                for pair in read_pairs(file, source_tokens, target_tokens)
-            ]
-            for name in _SPLIT_NAMES
-        )
-    )
+    kinds = source_tokens, target_tokens
+    return Splits(*(read_part(path, name, *kinds) for name in _SPLIT_NAMES))
+
+
+def read_part(
+    folder: str | os.PathLike,
+    name: str,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+) -> list[Pair]:
+    """All pairs of one part of a folder; a shard may be empty.
+
+    Raises UserError as `split_files` and `iterate_pairs` do, or if there is no pair at all.
+    """
+    files = split_files(folder, name)
+    kinds = source_tokens, target_tokens
+    pairs = [pair for file in files for pair in iterate_pairs(file, *kinds)]
+    if not pairs:
+        raise UserError(f"{files[0]}: is empty, expected lines of source<TAB>target")
+    return pairs
 
 
 def split_files(folder: str | os.PathLike, name: str) -> list[pathlib.Path]:

@@ -1,0 +1,67 @@
+"""What training must know of its pairs before the first step, from one pass over them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+
+from keras_attention.data import Fingerprint, Pair, split_tokens
+from keras_attention.input_pipeline import in_blocks, rows_by_length
+from keras_attention.vocabulary import Vocabulary
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """What `survey` found.
+
+    Attributes:
+        source, target: The vocabularies: every token that occurs.
+        pairs: How many there are.
+        longest_target: Tokens of the longest target.
+        batches: Batches of one epoch. Where there are several blocks, an epoch puts other pairs
+            into them and may have a few batches more or fewer.
+        fingerprint: As `data.fingerprint` of all pairs.
+    """
+
+    source: Vocabulary
+    target: Vocabulary
+    pairs: int
+    longest_target: int
+    batches: int
+    fingerprint: str
+
+
+def survey(
+    pairs: Iterable[Pair],
+    source_kind: str,
+    target_kind: str,
+    batch_size: int,
+    block_size: int,
+) -> Survey:
+    """Reads all pairs once, a block at a time.
+
+    Args:
+        pairs: At least one.
+        source_kind, target_kind: "char" or "word", see `Vocabulary`.
+        batch_size: Pairs in a batch, as `input_pipeline.training_batches` makes them.
+        block_size: Pairs in a block.
+    """
+    kinds = source_kind, target_kind
+    tokens: tuple[set[str], set[str]] = set(), set()
+    digest = Fingerprint()
+    count = batches = longest = 0
+    for block in in_blocks(pairs, block_size):
+        digest.update(block)
+        lengths = ([], [])
+        for pair in block:
+            for side in range(2):
+                split = split_tokens(pair[side], kinds[side])
+                tokens[side].update(split)
+                lengths[side].append(len(split))
+        count += len(block)
+        longest = max(longest, *lengths[1])
+        batches += len(rows_by_length(*map(np.array, lengths), batch_size, np.arange(len(block))))
+    source, target = (Vocabulary(k, tuple(sorted(t))) for k, t in zip(kinds, tokens, strict=True))
+    return Survey(source, target, count, longest, batches, digest.hexdigest())

@@ -145,6 +145,12 @@ def _make_layers(config: Config, source_size: int, target_size: int) -> dict[str
             Attention(score=config.attention, name="attention"),
             layers.Concatenate(name="context_and_state"),
         ]
+        if config.attentional_layer:
+            made.append(
+                layers.Dense(
+                    config.units, activation="tanh", use_bias=False, name="attentional_layer"
+                )
+            )
     elif config.attention == "peeky":
         made.append(Peek(name="peek"))
     return {layer.name: layer for layer in made}
@@ -222,6 +228,8 @@ def _read_out(named, config: Config, decoder_outputs, memory):
             decoder_outputs, memory["encoder_outputs"], mask=memory["source_mask"]
         )
         features = named["context_and_state"]([context, decoder_outputs])  # (B, [T,] 2 U)
+        if config.attentional_layer:
+            features = named["attentional_layer"](features)  # (B, [T,] U)
     elif config.attention == "peeky":
         features = named["peek"](decoder_outputs, memory["fixed_vector"])
     return named["affine"](named["read_out_dropout"](features)), weights

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from keras_attention.data import Fingerprint, Pair, split_tokens
+from keras_attention.config import Config
+from keras_attention.data import Fingerprint, Pair
 from keras_attention.input_pipeline import in_blocks, rows_by_length
 from keras_attention.vocabulary import Vocabulary
 
@@ -33,22 +34,18 @@ class Survey:
     fingerprint: str
 
 
-def survey(
-    pairs: Iterable[Pair],
-    source_kind: str,
-    target_kind: str,
-    batch_size: int,
-    block_size: int,
-) -> Survey:
+def survey(pairs: Iterable[Pair], config: Config, block_size: int) -> Survey:
     """Reads all pairs once, a block at a time.
 
     Args:
         pairs: At least one.
-        source_kind, target_kind: "char" or "word", see `Vocabulary`.
-        batch_size: Pairs in a batch, as `input_pipeline.training_batches` makes them.
-        block_size: Pairs in a block.
+        config: Says what a token is and how large a batch is.
+        block_size: Pairs that are batched together, see `input_pipeline.training_batches`.
     """
-    kinds = source_kind, target_kind
+    empty = (
+        Vocabulary(config.source_tokens, (), config.source_form),
+        Vocabulary(config.target_tokens, ()),
+    )
     tokens: tuple[set[str], set[str]] = set(), set()
     digest = Fingerprint()
     count = batches = longest = 0
@@ -57,11 +54,15 @@ def survey(
         lengths = ([], [])
         for pair in block:
             for side in range(2):
-                split = split_tokens(pair[side], kinds[side])
+                split = empty[side].split(pair[side])
                 tokens[side].update(split)
                 lengths[side].append(len(split))
         count += len(block)
         longest = max(longest, *lengths[1])
-        batches += len(rows_by_length(*map(np.array, lengths), batch_size, np.arange(len(block))))
-    source, target = (Vocabulary(k, tuple(sorted(t))) for k, t in zip(kinds, tokens, strict=True))
+        order = np.arange(len(block))
+        batches += len(rows_by_length(*map(np.array, lengths), config.batch_size, order))
+    source, target = (
+        dataclasses.replace(side, tokens=tuple(sorted(found)))
+        for side, found in zip(empty, tokens, strict=True)
+    )
     return Survey(source, target, count, longest, batches, digest.hexdigest())

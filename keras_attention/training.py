@@ -107,10 +107,9 @@ def train(
     tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(config.seed)
 
-    kinds = config.source_tokens, config.target_tokens
     streamed = isinstance(splits.train, PairStream)
     block_size = config.shuffle_buffer if streamed else len(splits.train)
-    seen = survey(splits.train, *kinds, config.batch_size, block_size)
+    seen = survey(splits.train, config, block_size)
     source, target = seen.source, seen.target
     if config.longest_output is None:
         # A quarter more than was seen: room for a longer word, and an end for a loop.

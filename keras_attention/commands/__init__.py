@@ -17,6 +17,7 @@ VERBS = {
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
+    "serve": "EXPORT [--port 8501]",
 }
 
 MODEL_HELP = "a run folder, an export folder or a .tflite file"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 
-from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser
+from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser, view_live
 from keras_attention.data import Pair, read_pairs
 from keras_attention.errors import UserError
 from keras_attention.files import write_text
 
 EXAMPLES = 200
+LIVE = "With --live EXPORT --out FOLDER: a static site that answers as one types, model included."
 
 
 def run(arguments: list[str]) -> None:
-    parser = verb_parser("view", __doc__)
+    if any(argument.split("=")[0] == "--live" for argument in arguments):
+        return view_live.run(arguments)
+    parser = verb_parser("view", f"{__doc__}\n{LIVE}")
     parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     parser.add_argument("data", metavar="DATA.tsv", nargs="?", help="pairs to show, right or wrong")
     parser.add_argument(

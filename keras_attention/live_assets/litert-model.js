@@ -1,0 +1,73 @@
+// The model as a .tflite file that runs in this browser. Texts become code points or, where a side
+// is word-level, indices into the vocabulary; nothing leaves the page.
+import { loadAndCompile, loadLiteRt, Tensor } from "@litertjs/core";
+
+const TENSOR_OF_KIND = { char: "code_points", word: "token_ids" };
+const NO_CHARACTER = -1; // stands for U+0000, since 0 is padding
+const UNKNOWN = 3;
+const WORDS = /[^ \t\n\r\f\v]+/g;
+
+export async function open(settings, report) {
+  report.loading();
+  const { description } = settings;
+  const { signature, longest_source, longest_output } = description;
+  await loadLiteRt(new URL("../litert-js/wasm/", import.meta.url).href);
+  const file = new URL(`../${settings.file}`, import.meta.url).href;
+  const model = await loadAndCompile(file, { accelerator: "wasm" });
+  const input = TENSOR_OF_KIND[description.source_tokens];
+  const output = TENSOR_OF_KIND[description.target_tokens];
+  const idOf = new Map((description.source_vocabulary ?? []).map((token, id) => [token, id]));
+  idOf.delete(null); // reserved ids have no token
+
+  function encode(text) {
+    if (description.source_tokens === "word") {
+      const tokens = text.match(WORDS) ?? [];
+      return { tokens, ids: tokens.map((token) => idOf.get(token) ?? UNKNOWN) };
+    }
+    const tokens = Array.from(text);
+    return { tokens, ids: tokens.map((c) => c.codePointAt(0) || NO_CHARACTER) };
+  }
+
+  function decode(ids) {
+    if (description.target_tokens === "word") {
+      return ids.map((id) => description.target_vocabulary[id]);
+    }
+    return ids.map((point) => String.fromCodePoint(point));
+  }
+
+  async function run(ids) {
+    const padded = new Int32Array(longest_source);
+    padded.set(ids);
+    const tensor = new Tensor(padded, [1, longest_source]);
+    const results = await model.run(signature, { [input]: tensor });
+    tensor.delete();
+    const read = {};
+    for (const [name, result] of Object.entries(results)) {
+      read[name] = Array.from(await result.data());
+      result.delete();
+    }
+    return read;
+  }
+
+  return {
+    async answer(text) {
+      const { tokens, ids } = encode(text.toWellFormed?.() ?? text);
+      const results = await run(ids);
+      const length = results[output].filter((id) => id !== 0).length;
+      const targetTokens = decode(results[output].slice(0, length));
+      const row = (t) => results.attention_weights.slice(t * longest_source, (t + 1) * longest_source);
+      return {
+        text: targetTokens.join(description.target_tokens === "word" ? " " : ""),
+        logProbability: results.log_probability[0],
+        confidence: results.confidence[0],
+        sourceTokens: tokens,
+        targetTokens,
+        weights: settings.hasAttention
+          ? targetTokens.map((_, t) => row(t).slice(0, tokens.length))
+          : undefined,
+      };
+    },
+    alternatives: null, // a .tflite file decodes greedily
+    longestOutput: longest_output,
+  };
+}

@@ -1,0 +1,147 @@
+"""Requests into calls of signatures: a bounded number at a time, small ones joined.
+
+One text costs nearly as much as thirty together, so requests that wait are answered in one call
+where that cannot change what they get: where every output has a fixed size per row. Of the other
+signatures (`attention`, whose width is that of the longest source) each request is its own call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import concurrent.futures
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from keras_attention.serving.statuses import StatusError
+
+
+class Signature(Protocol):
+    """What is called.
+
+    Attributes:
+        joins: Whether the rows of several requests may go into one call.
+    """
+
+    joins: bool
+
+    def __call__(self, texts: list[bytes]) -> dict[str, np.ndarray]: ...
+
+
+@dataclasses.dataclass(eq=False)
+class _Job:
+    signature: Signature
+    texts: list[bytes]
+    answer: asyncio.Future
+
+
+class Batcher:
+    """Runs signatures in threads.
+
+    Args:
+        threads: Calls that run at once.
+        most_in_flight: Requests, running, waiting or arriving; one more is refused.
+        largest_batch: Texts joined into one call. A single request may hold more.
+        timeout: Seconds that a request waits for its answer.
+    """
+
+    def __init__(self, threads: int, most_in_flight: int, largest_batch: int, timeout: float):
+        self._executor = concurrent.futures.ThreadPoolExecutor(threads, "signature")
+        self._idle = threads
+        self._most_in_flight = most_in_flight
+        self._largest_batch = largest_batch
+        self._timeout = timeout
+        self._waiting: collections.deque[_Job] = collections.deque()
+        self._running: set[asyncio.Task] = set()
+        self.in_flight = 0
+
+    @contextlib.contextmanager
+    def admission(self) -> Iterator[None]:
+        """A place among the requests in flight.
+
+        Raises:
+            StatusError: all are taken.
+        """
+        if self.in_flight >= self._most_in_flight:
+            raise StatusError(
+                f"Too many requests: at most {self._most_in_flight} in flight", "RESOURCE_EXHAUSTED"
+            )
+        self.in_flight += 1
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+
+    async def call(self, signature: Signature, texts: list[bytes]) -> dict[str, np.ndarray]:
+        """The outputs of a signature for some texts.
+
+        Raises:
+            StatusError: it took longer than the time-out.
+        """
+        job = _Job(signature, texts, asyncio.get_running_loop().create_future())
+        self._waiting.append(job)
+        self._start()
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await job.answer
+        except TimeoutError:
+            raise StatusError("Timed out waiting for notification", "DEADLINE_EXCEEDED") from None
+
+    def close(self) -> None:
+        """Waits for the calls that run."""
+        self._executor.shutdown()
+
+    def _start(self) -> None:
+        while self._idle and (jobs := self._next_jobs()):
+            self._idle -= 1
+            task = asyncio.get_running_loop().create_task(self._run(jobs))
+            self._running.add(task)  # the loop itself keeps only weak references
+            task.add_done_callback(self._running.discard)
+
+    def _next_jobs(self) -> list[_Job]:
+        """The request that waits longest, with those of the same signature that fit beside it."""
+        jobs: list[_Job] = []
+        texts = 0
+        passed_over = []
+        while self._waiting:
+            job = self._waiting.popleft()
+            if job.answer.done():  # timed out, or its client went away
+                continue
+            fits = not jobs or (
+                job.signature is jobs[0].signature
+                and job.signature.joins
+                and texts + len(job.texts) <= self._largest_batch
+            )
+            if fits:
+                jobs.append(job)
+                texts += len(job.texts)
+                if not job.signature.joins or texts >= self._largest_batch:
+                    break
+            else:
+                passed_over.append(job)
+        self._waiting.extendleft(reversed(passed_over))
+        return jobs
+
+    async def _run(self, jobs: list[_Job]) -> None:
+        texts = [text for job in jobs for text in job.texts]
+        loop = asyncio.get_running_loop()
+        try:
+            outputs = await loop.run_in_executor(self._executor, jobs[0].signature, texts)
+        except Exception as error:
+            for job in jobs:
+                if not job.answer.done():
+                    job.answer.set_exception(error)
+        else:
+            start = 0
+            for job in jobs:
+                rows = slice(start, start + len(job.texts))
+                start = rows.stop
+                if not job.answer.done():
+                    job.answer.set_result({name: value[rows] for name, value in outputs.items()})
+        finally:
+            self._idle += 1
+            self._start()

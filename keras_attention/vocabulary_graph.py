@@ -46,6 +46,9 @@ class SourceGraph(tf.Module):
                 ),
                 UNKNOWN,
             )
+            # Eagerly made, a table enters None into this collection, of which saving would warn.
+            graph = tf.compat.v1.get_default_graph()
+            graph.clear_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
 
     def encode(self, texts: tf.Tensor) -> EncodedTexts:
         """Encodes string `[n]`; bytes that are not UTF-8 become U+FFFD."""

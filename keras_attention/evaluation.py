@@ -5,6 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from keras_attention.calibration import Calibration, fit
+from keras_attention.confidence import (
+    BINS,
+    CoveragePoint,
+    accuracy_coverage,
+    auroc,
+    expected_calibration_error,
+)
 from keras_attention.data import Pair, split_tokens
 from keras_attention.metrics import exact_match, token_error_rate
 from keras_attention.translation import Translation
@@ -33,6 +41,10 @@ class Evaluation:
         exact_match: Share of outputs equal to their target to the last character.
         token_error_rate: Edits per target token.
         by_length: The same exact match in slices of the source's length.
+        calibration_error: See `confidence.expected_calibration_error`.
+        auroc: Of the confidence, right against wrong; None where all are right or all wrong.
+        coverage: Exact match among the surest answers, by how many are given.
+        right: Whether each output equals its target, in the order of the pairs.
         translations: The outputs, in the order of the pairs.
     """
 
@@ -40,6 +52,10 @@ class Evaluation:
     exact_match: float
     token_error_rate: float
     by_length: tuple[LengthSlice, ...]
+    calibration_error: float
+    auroc: float | None
+    coverage: tuple[CoveragePoint, ...]
+    right: tuple[bool, ...]
     translations: tuple[Translation, ...]
 
     def summary(self) -> dict:
@@ -52,7 +68,20 @@ class Evaluation:
 
     def to_dict(self) -> dict:
         """All figures, without the translations."""
-        return self.summary() | {"by_length": [dataclasses.asdict(part) for part in self.by_length]}
+        return self.summary() | {
+            "by_length": [dataclasses.asdict(part) for part in self.by_length],
+            "expected_calibration_error": self.calibration_error,
+            "auroc": self.auroc,
+            "coverage": [dataclasses.asdict(point) for point in self.coverage],
+        }
+
+    def fit_calibration(self) -> Calibration:
+        """The map from log-probability to confidence that fits these outputs best."""
+        return fit(
+            [translation.log_probability for translation in self.translations],
+            [len(translation.target_tokens) for translation in self.translations],
+            self.right,
+        )
 
     def to_text(self) -> str:
         """All figures as lines for people."""
@@ -65,6 +94,15 @@ class Evaluation:
             f"  {part.shortest:>4} to {part.longest:>4}: {part.exact_match:.4f} (n={part.n})"
             for part in self.by_length
         ]
+        lines.append(f"expected calibration error ({BINS} bins): {self.calibration_error:.4f}")
+        if self.auroc is not None:
+            lines.append(f"AUROC of the confidence, right against wrong: {self.auroc:.4f}")
+        lines.append("exact match of the surest answers:")
+        lines += [
+            f"  {point.coverage:>5.1%} with confidence of at least {point.min_confidence:.4f}: "
+            f"{point.exact_match:.4f}"
+            for point in self.coverage
+        ]
         return "\n".join(lines)
 
 
@@ -73,6 +111,8 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
     translations = translator.translate([pair.source for pair in pairs], beam_width)
     outputs = [translation.text for translation in translations]
     references = [pair.target for pair in pairs]
+    confidences = [translation.confidence for translation in translations]
+    right = tuple(a == b for a, b in zip(outputs, references, strict=True))
     return Evaluation(
         n=len(pairs),
         exact_match=exact_match(outputs, references),
@@ -81,6 +121,10 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
             [split_tokens(reference, translator.target_kind) for reference in references],
         ),
         by_length=_by_length(translations, outputs, references),
+        calibration_error=expected_calibration_error(confidences, right),
+        auroc=auroc(confidences, right),
+        coverage=accuracy_coverage(confidences, right),
+        right=right,
         translations=tuple(translations),
     )
 

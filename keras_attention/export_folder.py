@@ -167,7 +167,9 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     name, beam_width = options.name, options.beam_width
     texts = [*sources, *HOSTILE_SOURCES]
     penalty = options.length_penalty
-    keras_model = Translator(RunReader(_inference_model(run), run.source, run.target))
+    keras_model = Translator(
+        RunReader(_inference_model(run), run.source, run.target, run.calibration)
+    )
     greedy = keras_model.translate(texts)
     beams = keras_model.translate(texts, beam_width, penalty)
 
@@ -185,11 +187,14 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
             compare([reference[i] for i in rows], theirs),
         )
 
-    reloaded = keras.saving.load_model(aside / INFERENCE, compile=False)
+    reloaded = RunReader(
+        keras.saving.load_model(aside / INFERENCE, compile=False),
+        *(run.source, run.target, run.calibration),
+    )
     saved_model = Translator(SavedModelReader(aside))
     plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
     rows = [
-        row(INFERENCE, Translator(RunReader(reloaded, run.source, run.target)), greedy),
+        row(INFERENCE, Translator(reloaded), greedy),
         row(f"{SERVING}/{name}", saved_model, greedy),
         row(f"{SERVING}/{name} beam", saved_model, beams, beam_width),
         row(plain, Translator(LiteRTReader(aside / plain)), greedy),

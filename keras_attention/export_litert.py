@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow.lite.tools import flatbuffer_utils
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from keras_attention.calibration import confidence_of
 from keras_attention.inference import InferenceModel
 from keras_attention.litert import FORMAT, SIGNATURE, TENSOR_OF_KIND, vocabulary_entries
 from keras_attention.trained_run import Run
@@ -69,10 +70,13 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
         # The encoder would go through the padding step by step, so it is cut off and put back.
         ids = _ids(tokens[:, :length], known)
         decoded = model.greedy(ids)
+        answer_length = tf.cast(decoded.lengths, tf.float32)
         results = {
             output_name: tf.gather(tf.constant(answers), decoded.token_ids),
             "log_probability": decoded.log_probability,
-            "confidence": tf.exp(decoded.log_probability),
+            "confidence": confidence_of(
+                run.calibration, decoded.log_probability, answer_length, tf.math
+            ),
         }
         if model.has_attention:
             padding = [[0, 0], [0, 0], [0, longest_source - length]]

@@ -10,6 +10,7 @@ import pathlib
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_attention.calibration import confidence_of
 from keras_attention.inference import InferenceModel
 from keras_attention.serving_warmup import write_warmup
 from keras_attention.trained_run import Run
@@ -47,16 +48,27 @@ class ServingModule(tf.Module):
         target = TargetGraph(run.target)
         source = self._source
 
+        def scored(decoded):
+            """The outputs that every signature has."""
+            length = tf.cast(decoded.lengths, tf.float32)
+            return {
+                "text": target.decode(decoded.token_ids, decoded.lengths)[0],
+                "log_probability": decoded.log_probability,
+                "confidence": confidence_of(
+                    run.calibration, decoded.log_probability, length, tf.math
+                ),
+            }
+
         @tf.function(input_signature=[_TEXTS])
         def serving_default(text):
-            return _scored(model.greedy(source.encode(text).ids), target)
+            return scored(model.greedy(source.encode(text).ids))
 
         @tf.function(input_signature=[_TEXTS])
         def attention(text):
             encoded = source.encode(text)
             decoded = model.greedy(encoded.ids)
             return {
-                **_scored(decoded, target),
+                **scored(decoded),
                 "source_tokens": encoded.tokens,
                 "source_length": encoded.lengths,
                 "target_tokens": target.decode(decoded.token_ids, decoded.lengths)[1],
@@ -69,7 +81,7 @@ class ServingModule(tf.Module):
             encoded = source.encode(text)
             decoded = model.beam(encoded.ids, beam_width, length_penalty)
             outputs = {
-                **_scored(decoded, target),
+                **scored(decoded),
                 "source_tokens": encoded.tokens,
                 "source_length": encoded.lengths,
                 "target_tokens": target.decode(decoded.token_ids, decoded.lengths)[1],
@@ -120,12 +132,3 @@ def check_operators(folder: pathlib.Path) -> None:
     odd = sorted(n for n in names if "Cudnn" in n or n.startswith("PyFunc"))
     if odd:
         raise RuntimeError(f"operators that a plain CPU server lacks: {odd}")
-
-
-def _scored(decoded, target: TargetGraph) -> dict[str, tf.Tensor]:
-    """The outputs that every signature has."""
-    return {
-        "text": target.decode(decoded.token_ids, decoded.lengths)[0],
-        "log_probability": decoded.log_probability,
-        "confidence": tf.exp(decoded.log_probability),
-    }

@@ -18,6 +18,7 @@ MODEL = "model.keras"
 HISTORY = "history.csv"
 METRICS = "metrics.json"
 ATTENTION = "attention.png"
+CALIBRATION = "calibration.json"
 CHECKPOINT = "checkpoint/state.npz"
 
 HISTORY_COLUMNS = (
@@ -92,5 +93,5 @@ def remove_run(path: str | pathlib.Path) -> None:
     `config.json`, by which a folder is known as a run, goes last.
     """
     path = pathlib.Path(path)
-    for name in (METRICS, ATTENTION, MODEL, HISTORY, CHECKPOINT, VOCABULARY, CONFIG):
+    for name in (METRICS, ATTENTION, CALIBRATION, MODEL, HISTORY, CHECKPOINT, VOCABULARY, CONFIG):
         (path / name).unlink(missing_ok=True)

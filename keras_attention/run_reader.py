@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from keras_attention.calibration import Calibration, confidence_of
 from keras_attention.decoding import IMPOSSIBLE, Decoded
 from keras_attention.inference import InferenceModel
 from keras_attention.trained_run import load_run
@@ -25,9 +25,21 @@ class RunReader:
     Args:
         model: The inference model; trained further, it translates with the new weights.
         source, target: The vocabularies of the two sides.
+        calibration: From log-probability to confidence; without it the confidence is the
+            probability itself.
+
+    Attributes:
+        calibration: As given; may be set later, when it has been fitted.
     """
 
-    def __init__(self, model: InferenceModel, source: Vocabulary, target: Vocabulary):
+    def __init__(
+        self,
+        model: InferenceModel,
+        source: Vocabulary,
+        target: Vocabulary,
+        calibration: Calibration | None = None,
+    ):
+        self.calibration = calibration
         self.has_attention = model.has_attention
         self.source_kind = source.kind
         self.target_kind = target.kind
@@ -42,7 +54,7 @@ class RunReader:
         """Reads a finished run folder; raises `UserError` as `trained_run.load_run` does."""
         run = load_run(path)
         model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
-        return cls(model, run.source, run.target)
+        return cls(model, run.source, run.target, run.calibration)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -88,7 +100,7 @@ class RunReader:
         return Translation(
             text=self._target.join(tokens),
             log_probability=log_probability,
-            confidence=math.exp(log_probability),
+            confidence=float(confidence_of(self.calibration, log_probability, length)),
             source_tokens=source_tokens,
             target_tokens=tokens,
             attention_weights=weights,

@@ -10,10 +10,11 @@ import zlib
 import keras
 
 from keras_attention import attention, models  # noqa: F401  registers the layers for loading
+from keras_attention.calibration import Calibration, load_calibration
 from keras_attention.config import Config, load_config
 from keras_attention.errors import UserError
 from keras_attention.files import replacing
-from keras_attention.run_folder import CONFIG, MODEL, VOCABULARY, is_run
+from keras_attention.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
 from keras_attention.vocabulary import Vocabulary, load_vocabularies
 
 
@@ -25,12 +26,14 @@ class Run:
         config: How it was trained; `longest_output` is always a number here.
         source, target: The vocabularies.
         model: The training model, see `models.build_training_model`.
+        calibration: From log-probability to confidence; None where the run has no map.
     """
 
     config: Config
     source: Vocabulary
     target: Vocabulary
     model: keras.Model
+    calibration: Calibration | None = None
 
 
 def load_run(path: str | pathlib.Path) -> Run:
@@ -64,7 +67,7 @@ def load_run(path: str | pathlib.Path) -> Run:
         for part in (layer, *directions):
             if hasattr(part, "use_cudnn"):
                 part.use_cudnn = False
-    return Run(config, source, target, model)
+    return Run(config, source, target, model, load_calibration(path / CALIBRATION))
 
 
 def save_model(path: str | pathlib.Path, model: keras.Model) -> None:

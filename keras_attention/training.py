@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention import checkpoint
+from keras_attention.calibration import save_calibration
 from keras_attention.checkpoint import Progress, fingerprint_of_parts
 from keras_attention.config import Config
 from keras_attention.data import Pair, Splits
@@ -32,6 +33,7 @@ from keras_attention.input_pipeline import (
 from keras_attention.models import build_training_model
 from keras_attention.pair_stream import PairStream
 from keras_attention.run_folder import (
+    CALIBRATION,
     CHECKPOINT,
     CONFIG,
     VOCABULARY,
@@ -122,7 +124,8 @@ def train(
     optimizer = make_optimizer(config, seen.batches * config.epochs)
     optimizer.build(model.trainable_variables)
     inference = InferenceModel.from_training_model(model, config, config.longest_output)
-    translator = Translator(RunReader(inference, source, target))
+    reader = RunReader(inference, source, target)
+    translator = Translator(reader)
 
     best = model.get_weights()
     if progress.epochs_done:
@@ -135,7 +138,10 @@ def train(
     best = _train_epochs(config, splits, seen, model, optimizer, translator, progress, best, log)
     model.set_weights(best)
     save_model(config.out, model)
-    valid, test = evaluate(translator, splits.valid), evaluate(translator, splits.test)
+    valid = evaluate(translator, splits.valid)
+    reader.calibration = valid.fit_calibration()
+    save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
+    test = evaluate(translator, splits.test)
     metrics = {
         "test": test.summary(),
         "valid": valid.summary(),

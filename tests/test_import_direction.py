@@ -39,9 +39,16 @@ ALLOWED = {
     "decoding": {"vocabulary"},
     "inference": {"config", "decoding", "models"},
     "files": {"errors"},
+    "calibration": {"errors", "files"},
+    "confidence": set(),
     "run_folder": {"config", "errors", "files"},
-    "trained_run": {"attention", "config", "errors", "files", "models", "run_folder", "vocabulary"},
-    "run_reader": {"decoding", "inference", "trained_run", "translation", "vocabulary"},
+    "trained_run": {
+        *("attention", "calibration", "config", "errors", "files", "models", "run_folder"),
+        "vocabulary",
+    },
+    "run_reader": {
+        *("calibration", "decoding", "inference", "trained_run", "translation", "vocabulary"),
+    },
     "export_layout": {"errors", "files"},
     "saved_model": {"data", "errors", "export_layout", "normal_form", "translation"},
     "litert": {"errors", "normal_form", "quiet", "translation", "vocabulary"},
@@ -49,13 +56,13 @@ ALLOWED = {
         *("errors", "export_layout", "litert", "run_folder", "run_reader", "saved_model"),
         *("translation", "vocabulary"),
     },
-    "evaluation": {"data", "metrics", "translation", "translator"},
+    "evaluation": {"calibration", "confidence", "data", "metrics", "translation", "translator"},
     "checkpoint": {"data", "errors", "files"},
     "training_step": {"config", "metrics"},
     "training": {
-        *("checkpoint", "config", "data", "errors", "evaluation", "files", "inference"),
-        *("input_pipeline", "models", "pair_stream", "run_folder", "run_reader", "survey"),
-        *("trained_run", "training_step", "translation", "translator", "vocabulary"),
+        *("calibration", "checkpoint", "config", "data", "errors", "evaluation", "files"),
+        *("inference", "input_pipeline", "models", "pair_stream", "run_folder", "run_reader"),
+        *("survey", "trained_run", "training_step", "translation", "translator", "vocabulary"),
     },
     "string_tasks": {"data"},
     "compare": {
@@ -67,8 +74,12 @@ ALLOWED = {
     "vocabulary_graph": {"normal_form_graph", "vocabulary"},
     "serving_warmup": set(),
     "parity": {"translation"},
-    "export_saved_model": {"inference", "serving_warmup", "trained_run", "vocabulary_graph"},
-    "export_litert": {"inference", "litert", "trained_run", "vocabulary", "vocabulary_graph"},
+    "export_saved_model": {
+        *("calibration", "inference", "serving_warmup", "trained_run", "vocabulary_graph"),
+    },
+    "export_litert": {
+        *("calibration", "inference", "litert", "trained_run", "vocabulary", "vocabulary_graph"),
+    },
     "export_publish": {"errors", "export_layout", "files"},
     "export_folder": {
         *("data", "errors", "export_layout", "export_litert", "export_publish"),

@@ -19,15 +19,26 @@ def run(arguments: list[str]) -> None:
         "--scores", action="store_true", help="add <TAB>log_probability<TAB>confidence"
     )
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
+    parser.add_argument(
+        "--min-confidence",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="abstain below this confidence: print an empty line (with --scores still its scores)",
+    )
     options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
     if options.beam_width < 1:
         raise UserError(f"--beam-width: must be at least 1. Received: {options.beam_width}")
+    if not 0.0 <= options.min_confidence <= 1.0:
+        raise UserError(
+            f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
+        )
     translator = load_translator(options.model)
     # What is no UTF-8 on the command line arrives as surrogates: back to the bytes that it was.
     given = [text.encode("utf-8", "surrogateescape") for text in options.texts]
     for texts in _chunks(given or _lines_of_standard_input()):
         for result in translator.translate(texts, options.beam_width):
-            line = result.text
+            line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
             sys.stdout.buffer.write(line.encode("utf-8") + b"\n")

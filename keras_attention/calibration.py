@@ -1,0 +1,169 @@
+"""From a log-probability to the probability of being right, fitted on validation data.
+
+A model's own probability of its answer is a bad guess of how often it is right: label smoothing
+makes it too modest, memorised training data too sure. The map is the beta calibration of Kull,
+Silva Filho and Flach (2017) with one more term for the length of the answer:
+
+    logit(confidence) = a log p - b log(1 - p) + c + d length,    a, b >= 0
+
+a = b = 1, c = d = 0 leaves the probability as it is, and is what a fit falls back to where the data
+say nothing, as on a task with hardly an error to learn from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_attention.errors import UserError
+from keras_attention.files import write_text
+
+# Added to 1 - p: float32 knows no smaller differences of log-probabilities near 0 for sure, and
+# the confidences of all artefacts must agree.
+LEAST_DOUBT = 1e-3
+# A logit further out changes nothing, and its exponential would overflow.
+LARGEST_LOGIT = 30.0
+# Weight of the pull towards leaving probabilities as they are, in examples.
+PULL = 1.0
+IDENTITY = np.array([1.0, 1.0, 0.0, 0.0])
+
+_FORMAT = 1
+_NEWTON_STEPS = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """A fitted map; it never falls as the log-probability rises.
+
+    Attributes:
+        log_slope, doubt_slope, offset, length_slope: a, b, c and d above.
+        n: Answers that it was fitted on.
+        wrong: How many of them were wrong.
+    """
+
+    log_slope: float
+    doubt_slope: float
+    offset: float
+    length_slope: float
+    n: int
+    wrong: int
+
+    def confidence(self, log_probability, length, ops=np):
+        """The probability that an answer is right.
+
+        Args:
+            log_probability: float array or tensor of any shape, at most 0.
+            length: Tokens of each answer, of the same shape and dtype.
+            ops: `numpy`, or `tf.math` in a graph.
+
+        Returns:
+            Of the same shape and dtype, in [0, 1].
+        """
+        doubt = 1.0 + LEAST_DOUBT - ops.exp(ops.minimum(log_probability, 0.0))
+        logit = self.log_slope * log_probability - self.doubt_slope * ops.log(doubt)
+        logit = logit + (self.offset + self.length_slope * length)
+        logit = ops.maximum(ops.minimum(logit, LARGEST_LOGIT), -LARGEST_LOGIT)
+        return 1.0 / (1.0 + ops.exp(-logit))
+
+
+def confidence_of(calibration: Calibration | None, log_probability, length, ops=np):
+    """`Calibration.confidence`; without a map the probability itself."""
+    if calibration is None:
+        return ops.exp(log_probability)
+    return calibration.confidence(log_probability, length, ops)
+
+
+def fit(
+    log_probabilities: Sequence[float], lengths: Sequence[int], right: Sequence[bool]
+) -> Calibration:
+    """The map of highest likelihood, gently pulled towards the identity.
+
+    Args:
+        log_probabilities: Of the answers, in nats.
+        lengths: Tokens of the answers.
+        right: Whether each answer was right.
+
+    Raises:
+        ValueError: the three differ in number, or there is no answer.
+    """
+    right = np.asarray(right, np.float64)
+    log_p = np.asarray(log_probabilities, np.float64)
+    if not len(right) == len(log_p) == len(lengths) or not len(right):
+        raise ValueError(
+            "log_probabilities, lengths and right must be as many, and at least one. Received: "
+            f"{len(log_p)}, {len(lengths)} and {len(right)}"
+        )
+    doubt = 1.0 + LEAST_DOUBT - np.exp(np.minimum(log_p, 0.0))
+    features = np.stack([log_p, -np.log(doubt), np.ones_like(log_p), np.asarray(lengths)], axis=1)
+    # The problem is convex: its bound solution is free in some slopes and 0 in the others.
+    solutions = [_newton(features, right, fixed) for fixed in ([], [0], [1], [0, 1])]
+    best = min((s for s in solutions if s[0][:2].min() >= 0), key=_loss_of)
+    a, b, c, d = (float(value) for value in best[0])
+    return Calibration(a, b, c, d, len(right), int((1 - right).sum()))
+
+
+def _loss_of(solution: tuple[np.ndarray, float]) -> float:
+    return solution[1]
+
+
+def _newton(features: np.ndarray, right: np.ndarray, fixed: list[int]) -> tuple[np.ndarray, float]:
+    """Coefficients and loss of the logistic regression whose `fixed` coefficients are 0."""
+    free = np.setdiff1d(np.arange(len(IDENTITY)), fixed)
+    values = IDENTITY.copy()
+    values[fixed] = 0.0
+
+    # A step of the length's slope moves a logit by the length.
+    pull = PULL * np.array([1.0, 1.0, 1.0, max(1.0, np.square(features[:, 3]).mean())])
+
+    def loss_at(values):
+        logits = features @ values
+        likelihood = np.logaddexp(0.0, logits) - right * logits
+        return likelihood.sum() + 0.5 * (pull * np.square(values - IDENTITY)).sum()
+
+    loss = loss_at(values)
+    for _ in range(_NEWTON_STEPS):
+        chances = 1.0 / (1.0 + np.exp(-np.clip(features @ values, -500, 500)))
+        gradient = features.T @ (chances - right) + pull * (values - IDENTITY)
+        curvature = (features.T * (chances * (1 - chances))) @ features + np.diag(pull)
+        step = np.zeros(4)
+        step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        size = 1.0
+        while size > 1e-6 and loss_at(values - size * step) > loss:
+            size /= 2
+        if size <= 1e-6:
+            break
+        values = values - size * step
+        before, loss = loss, loss_at(values)
+        if before - loss < 1e-10 * max(1.0, before):
+            break
+    return values, loss
+
+
+def save_calibration(path: str | pathlib.Path, calibration: Calibration) -> None:
+    """Writes a map as JSON."""
+    content = {"format": _FORMAT} | dataclasses.asdict(calibration)
+    write_text(pathlib.Path(path), json.dumps(content, indent=2) + "\n")
+
+
+def load_calibration(path: str | pathlib.Path) -> Calibration | None:
+    """The map in a file; None where there is no file, as in a run from before maps existed.
+
+    Raises:
+        UserError: the file is damaged, or of another format.
+    """
+    try:
+        content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        if content.pop("format") != _FORMAT:
+            raise ValueError
+        calibration = Calibration(**content)
+        if not all(np.isfinite(value) for value in dataclasses.astuple(calibration)):
+            raise ValueError
+        return calibration
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: is damaged; copy the run folder again, or train again") from None

@@ -1,0 +1,133 @@
+"""Memory and cost per token as the training data grow: `python -m benchmarks.large_data`.
+
+    python -m benchmarks.large_data [--sizes 50000 100000 1000000 10000000] [--steps 800]
+
+Synthetic pairs, a random word and its reversal, in 16 shards. Each size has a process of its own
+that does what `train.py` does before and while it trains: opens the folder, surveys all pairs
+(vocabulary, fingerprint, lengths: one pass), then makes `--steps` training steps of the default
+recipe from the stream, over as many epochs as that takes. So the survey is measured on all pairs,
+training on a slice. Cost is seconds per token of both sides; memory is the process's peak (Linux).
+With ten million pairs on two cores the survey takes about 4 minutes, the whole table 8.
+Expected: the same peak and the same cost per token from 100,000 pairs on.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+SHARDS = 16
+LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
+
+
+def write_data(folder: pathlib.Path, pairs: int) -> None:
+    """Shards of training pairs, and the smallest other parts that there can be."""
+    rng = np.random.default_rng(0)
+    for shard in range(SHARDS):
+        with open(folder / f"train-{shard:02}.tsv", "wb") as file:
+            count = pairs // SHARDS + (shard < pairs % SHARDS)
+            while count:
+                rows = min(count, 10_000)
+                letters = rng.choice(LETTERS, (rows, 20))
+                lengths = rng.integers(5, 21, rows)
+                words = [row[:n].tobytes() for row, n in zip(letters, lengths, strict=True)]
+                file.write(b"".join(b"%b\t%b\n" % (word, word[::-1]) for word in words))
+                count -= rows
+    for name in ("valid", "test"):
+        (folder / f"{name}.tsv").write_text("abc\tcba\n")
+
+
+def measure(folder: pathlib.Path, steps: int) -> dict:
+    """Survey and training in this process."""
+    from keras_attention.config import Config
+    from keras_attention.pair_stream import PairStream, open_splits
+    from keras_attention.quiet import import_tensorflow_quietly
+
+    import_tensorflow_quietly()
+    from keras_attention.input_pipeline import StreamedPairs, encode_pairs, training_batches
+    from keras_attention.models import build_training_model
+    from keras_attention.survey import survey
+    from keras_attention.training_step import make_optimizer, make_training_step
+
+    config = Config(data=str(folder))
+    start = time.perf_counter()
+    train = open_splits(folder, config.seed, in_memory=config.shuffle_buffer).train
+    streamed = isinstance(train, PairStream)
+    block_size = config.shuffle_buffer if streamed else len(train)
+    seen = survey(train, config, block_size)
+    survey_seconds = time.perf_counter() - start
+    if streamed:
+        pairs = StreamedPairs(train.shuffled, seen.source, seen.target, block_size)
+    else:
+        pairs = encode_pairs(train, seen.source, seen.target)
+    model = build_training_model(config, len(seen.source), len(seen.target))
+    optimizer = make_optimizer(config, seen.batches * config.epochs)
+    optimizer.build(model.trainable_variables)
+    training_step = make_training_step(model, optimizer, 0.0)
+
+    def endless():
+        epoch = 0
+        while True:
+            yield from training_batches(pairs, config.batch_size, 0.001, config.seed, epoch)
+            epoch += 1
+
+    batches, tokens = endless(), 0
+    for _ in range(10):  # traces and warms up
+        training_step(*next(batches))
+    start = time.perf_counter()
+    for _ in range(steps):
+        batch = next(batches)
+        tokens += np.count_nonzero(batch.source_ids) + np.count_nonzero(batch.target_ids)
+        float(training_step(*batch)[0])
+    training_seconds = time.perf_counter() - start
+    return {
+        "pairs": seen.pairs,
+        "streamed": streamed,
+        "survey_seconds": survey_seconds,
+        "survey_us_per_pair": 1e6 * survey_seconds / seen.pairs,
+        "training_steps": steps,
+        "training_us_per_token": 1e6 * training_seconds / tokens,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[50_000, 100_000, 1_000_000, 10_000_000]
+    )
+    parser.add_argument("--steps", type=int, default=800, help="training steps to measure")
+    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    parser.add_argument("--measure", type=pathlib.Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        return print(json.dumps(measure(options.measure, options.steps)))
+    print("| pairs | survey s | survey µs/pair | training µs/token | peak MB | load |")
+    print("|---|---|---|---|---|---|")
+    rows = []
+    for size in options.sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            write_data(pathlib.Path(folder), size)
+            command = [sys.executable, "-m", "benchmarks.large_data", "--measure", folder]
+            command += ["--steps", str(options.steps)]
+            result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        row = json.loads(result.stdout.splitlines()[-1]) | {"load": os.getloadavg()[0]}
+        rows.append(row)
+        print(
+            f"| {row['pairs']:,} | {row['survey_seconds']:.1f} | {row['survey_us_per_pair']:.1f} "
+            f"| {row['training_us_per_token']:.2f} | {row['peak_mb']:.0f} | {row['load']:.1f} |",
+            flush=True,
+        )
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

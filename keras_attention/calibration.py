@@ -77,6 +77,15 @@ def confidence_of(calibration: Calibration | None, log_probability, length, ops=
     return calibration.confidence(log_probability, length, ops)
 
 
+def mean_of(calibrations: Sequence[Calibration | None]) -> Calibration | None:
+    """A map for an ensemble from its members' maps; None where one of them has none."""
+    if any(calibration is None for calibration in calibrations):
+        return None
+    values = np.mean([dataclasses.astuple(c)[: len(IDENTITY)] for c in calibrations], axis=0)
+    first = calibrations[0]
+    return Calibration(*(float(value) for value in values), first.n, first.wrong)
+
+
 def fit(
     log_probabilities: Sequence[float], lengths: Sequence[int], right: Sequence[bool]
 ) -> Calibration:

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_attention.config import Config
 from keras_attention.decoding import (
     Decoded,
+    Step,
     beam_search,
     emittable_log_probabilities,
     greedy_decode,
@@ -15,8 +16,53 @@ from keras_attention.decoding import (
 from keras_attention.models import build_decoder_step, build_encoder
 
 
+class StepDecoder:
+    """What decodes with a step function of its own: a model, or several as one.
+
+    Attributes:
+        longest_output: Tokens after which decoding stops.
+        has_attention: Whether there are attention weights at all.
+    """
+
+    longest_output: int
+    has_attention: bool
+
+    def prepare(
+        self, source_ids: tf.Tensor, copies: int
+    ) -> tuple[Step, list[tf.Tensor], tf.Tensor]:
+        """Encodes a batch.
+
+        Args:
+            source_ids: int32 `(n, S)`.
+            copies: How many hypotheses of each row the step function will be called with.
+
+        Returns:
+            The step function, the states that it begins with, and the width of its attention.
+        """
+        raise NotImplementedError
+
+    def greedy(self, source_ids: tf.Tensor) -> Decoded:
+        """Greedy decoding of int32 `(n, S)`; see `decoding.greedy_decode`."""
+        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
+        step, states, width = self.prepare(source_ids, 1)
+        decoded = greedy_decode(step, states, rows, self.longest_output, width)
+        return self._of_length(decoded, length)
+
+    def beam(self, source_ids: tf.Tensor, beam_width: int, length_penalty: float = 0.0) -> Decoded:
+        """Beam search over int32 `(n, S)`; see `decoding.beam_search`."""
+        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
+        step, states, width = self.prepare(source_ids, beam_width)
+        decoded = beam_search(
+            step, states, rows, self.longest_output, width, beam_width, length_penalty
+        )
+        return self._of_length(decoded, length)
+
+    def _of_length(self, decoded: Decoded, length: tf.Tensor) -> Decoded:
+        return decoded._replace(attention_weights=decoded.attention_weights[..., :length])
+
+
 @keras.saving.register_keras_serializable(package="keras_attention")
-class InferenceModel(keras.Model):
+class InferenceModel(StepDecoder, keras.Model):
     """Translates token ids by greedy decoding, and shows where it looked.
 
     Call arguments:
@@ -63,22 +109,6 @@ class InferenceModel(keras.Model):
         """Whether the model has attention weights at all."""
         return "attention_weights" in self.decoder_step.output
 
-    def greedy(self, source_ids: tf.Tensor) -> Decoded:
-        """Greedy decoding of int32 `(n, S)`; see `decoding.greedy_decode`."""
-        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
-        step, states, width = self._prepare(source_ids, 1)
-        decoded = greedy_decode(step, states, rows, self.longest_output, width)
-        return self._of_length(decoded, length)
-
-    def beam(self, source_ids: tf.Tensor, beam_width: int, length_penalty: float = 0.0) -> Decoded:
-        """Beam search over int32 `(n, S)`; see `decoding.beam_search`."""
-        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
-        step, states, width = self._prepare(source_ids, beam_width)
-        decoded = beam_search(
-            step, states, rows, self.longest_output, width, beam_width, length_penalty
-        )
-        return self._of_length(decoded, length)
-
     def call(self, source_ids):
         decoded = self.greedy(source_ids)
         results = {"target_ids": decoded.token_ids, "log_probability": decoded.log_probability}
@@ -97,11 +127,7 @@ class InferenceModel(keras.Model):
             results["attention_weights"] = keras.KerasTensor(shape, "float32")
         return results
 
-    def _of_length(self, decoded: Decoded, length: tf.Tensor) -> Decoded:
-        return decoded._replace(attention_weights=decoded.attention_weights[..., :length])
-
-    def _prepare(self, source_ids, copies: int):
-        """The step function of one batch, each row `copies` times, its first states, its width."""
+    def prepare(self, source_ids, copies):
         # A recurrent layer needs a first position, also where all sources are empty.
         missing = tf.maximum(1 - tf.shape(source_ids)[1], 0)
         source_ids = tf.pad(source_ids, [[0, 0], [0, missing]])

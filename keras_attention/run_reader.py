@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_attention.calibration import Calibration, confidence_of
+from keras_attention.calibration import Calibration, confidence_of, mean_of
 from keras_attention.decoding import IMPOSSIBLE, Decoded
-from keras_attention.inference import InferenceModel
+from keras_attention.ensemble import Ensemble
+from keras_attention.errors import UserError
+from keras_attention.inference import InferenceModel, StepDecoder
 from keras_attention.trained_run import load_run
 from keras_attention.translation import Translation
 from keras_attention.vocabulary import Vocabulary
@@ -23,7 +25,8 @@ class RunReader:
     """Translates with an inference model and the vocabularies that it was trained with.
 
     Args:
-        model: The inference model; trained further, it translates with the new weights.
+        model: The inference model, or an ensemble; trained further, it translates with the new
+            weights.
         source, target: The vocabularies of the two sides.
         calibration: From log-probability to confidence; without it the confidence is the
             probability itself.
@@ -34,7 +37,7 @@ class RunReader:
 
     def __init__(
         self,
-        model: InferenceModel,
+        model: StepDecoder,
         source: Vocabulary,
         target: Vocabulary,
         calibration: Calibration | None = None,
@@ -55,6 +58,37 @@ class RunReader:
         run = load_run(path)
         model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
         return cls(model, run.source, run.target, run.calibration)
+
+    @classmethod
+    def load_ensemble(cls, paths: Sequence) -> RunReader:
+        """Reads finished run folders that decode together.
+
+        Their confidence is that of the mean of their maps.
+
+        Raises:
+            UserError: as `trained_run.load_run` does, or if two runs have different vocabularies.
+        """
+        runs = [load_run(path) for path in paths]
+        first = runs[0]
+        for path, run in zip(paths, runs, strict=True):
+            if (run.source, run.target) != (first.source, first.target):
+                raise UserError(
+                    f"{path}: has other vocabularies than {paths[0]}; runs that decode together "
+                    "must be trained on the same data with the same token options"
+                )
+            if run.config.has_attention != first.config.has_attention:
+                raise UserError(
+                    f"{path}: has {'' if run.config.has_attention else 'no '}attention, and "
+                    f"{paths[0]} is of the other kind; runs that decode together must agree in that"
+                )
+        model = Ensemble(
+            [
+                InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+                for run in runs
+            ]
+        )
+        calibration = mean_of([run.calibration for run in runs])
+        return cls(model, first.source, first.target, calibration)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -41,16 +42,22 @@ class Translator:
         self._reader = reader
 
     @classmethod
-    def load(cls, path: str | pathlib.Path) -> Translator:
+    def load(cls, path: str | pathlib.Path | Sequence[str | pathlib.Path]) -> Translator:
         """Opens a model.
 
         Args:
             path: A run folder, an export folder, or a `.tflite` file. TensorFlow is imported for
-                the two folders only.
+                the two folders only. A sequence of run folders decodes as an ensemble, by the mean
+                of the runs' probabilities at every step.
 
         Raises:
-            UserError: nothing that can be read as a model is there.
+            UserError: nothing that can be read as a model is there, or the runs of an ensemble do
+                not fit together.
         """
+        if not isinstance(path, (str, os.PathLike)):
+            from keras_attention.run_reader import RunReader
+
+            return cls(RunReader.load_ensemble([pathlib.Path(part) for part in path]))
         path = pathlib.Path(path)
         if path.suffix == ".tflite":
             from keras_attention.litert import LiteRTReader

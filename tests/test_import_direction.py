@@ -38,6 +38,7 @@ ALLOWED = {
     "models": {"attention", "config", "sequence_layers"},
     "decoding": {"vocabulary"},
     "inference": {"config", "decoding", "models"},
+    "ensemble": {"inference"},
     "files": {"errors"},
     "calibration": {"errors", "files"},
     "confidence": set(),
@@ -47,7 +48,8 @@ ALLOWED = {
         "vocabulary",
     },
     "run_reader": {
-        *("calibration", "decoding", "inference", "trained_run", "translation", "vocabulary"),
+        *("calibration", "decoding", "ensemble", "errors", "inference", "trained_run"),
+        *("translation", "vocabulary"),
     },
     "export_layout": {"errors", "files"},
     "saved_model": {"data", "errors", "export_layout", "normal_form", "translation"},
@@ -58,6 +60,7 @@ ALLOWED = {
     },
     "evaluation": {"calibration", "confidence", "data", "metrics", "translation", "translator"},
     "checkpoint": {"data", "errors", "files"},
+    "book": {"config", "errors", "models", "trained_run", "vocabulary"},
     "training_step": {"config", "metrics"},
     "training": {
         *("calibration", "checkpoint", "config", "data", "errors", "evaluation", "files"),

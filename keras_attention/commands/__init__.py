@@ -5,6 +5,8 @@ A module has `run(arguments)`; its first docstring line is what `--help` says of
 
 from __future__ import annotations
 
+import os
+
 from keras_attention.command_line import Parser
 from keras_attention.errors import UserError
 from keras_attention.quiet import import_tensorflow_quietly
@@ -20,7 +22,7 @@ VERBS = {
     "serve": "EXPORT [--port 8501]",
 }
 
-MODEL_HELP = "a run folder, an export folder or a .tflite file"
+MODEL_HELP = "a run folder (several, joined by commas, as an ensemble), an export, a .tflite file"
 
 
 def verb_parser(name: str, description: str) -> Parser:
@@ -34,7 +36,8 @@ def load_translator(path: str):
         import_tensorflow_quietly()
     from keras_attention.translator import Translator
 
-    return Translator.load(path)
+    joined = "," in path and not os.path.exists(path)
+    return Translator.load(path.split(",") if joined else path)
 
 
 def load_attention_translator(path: str, verb: str):

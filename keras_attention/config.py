@@ -152,14 +152,6 @@ class Config:
     label_smoothing: float = _option(
         0.0, "Training", "share of the target's probability spread evenly", least=0.0, below=1.0
     )
-    averaging: float = _option(
-        0.0,
-        "Training",
-        "decay per step of the running average of the weights that is validated and kept; 0 keeps "
-        "the weights themselves",
-        least=0.0,
-        below=1.0,
-    )
     patience: int = _option(
         5, "Training", "epochs without a better validation result before training stops", least=1
     )
@@ -232,9 +224,7 @@ class Config:
 
 
 # A run from before these options existed was trained as their defaults say.
-ADDED_FIELDS = frozenset(
-    {"source_form", "attentional_layer", "warmup", "averaging", "shuffle_buffer"}
-)
+ADDED_FIELDS = frozenset({"source_form", "attentional_layer", "shuffle_buffer", "warmup"})
 
 # What may differ between a run and its resumption: where things lie, not what is computed.
 PLACE_FIELDS = frozenset({"data", "out", "resume", "overwrite"})

@@ -179,7 +179,7 @@ def _train_epochs(
     loss_step = make_loss_step(model)
     pairs = _encoded(splits.train, seen, config.shuffle_buffer)
     valid_pairs = encode_pairs(splits.valid, seen.source, seen.target)
-    sampled = _samples(splits.valid, config.seed)
+    samples = _samples(splits.valid, config.seed)
     for epoch in range(progress.epochs_done, config.epochs):
         if progress.best_epoch and epoch - progress.best_epoch >= config.patience:
             log(f"stopped: no better validation result for {config.patience} epochs")
@@ -187,15 +187,13 @@ def _train_epochs(
         started = time.monotonic()
         log(f"Epoch {epoch + 1}/{config.epochs}")
         loss, norm = _train_one_epoch(config, pairs, seen, training_step, epoch)
-        with _averaged_weights(model, optimizer):
-            valid_loss = _mean_loss(loss_step, valid_pairs)
-            valid = evaluate(translator, splits.valid)
-            score = [valid.exact_match, -valid_loss]
-            better = score > progress.best_score
-            if better:
-                best = model.get_weights()
-                progress.best_epoch, progress.best_score = epoch + 1, score
-            samples = _sample_lines(sampled, translator.translate([s.source for s in sampled]))
+        valid_loss = _mean_loss(loss_step, valid_pairs)
+        valid = evaluate(translator, splits.valid)
+        score = [valid.exact_match, -valid_loss]
+        better = score > progress.best_score
+        if better:
+            best = model.get_weights()
+            progress.best_epoch, progress.best_score = epoch + 1, score
         seconds = time.monotonic() - started
         progress.history.append(
             {
@@ -216,21 +214,9 @@ def _train_epochs(
             f"  valid: exact match {valid.exact_match:.4f}, loss {valid_loss:.4f}"
             + (" (best so far)" if better else "")
         )
-        for line in samples:
+        for line in _sample_lines(samples, translator.translate([s.source for s in samples])):
             log("  " + line)
     return best
-
-
-@contextlib.contextmanager
-def _averaged_weights(model: keras.Model, optimizer: keras.optimizers.Optimizer):
-    """Inside, the model has the running average of its weights, where the optimizer keeps one."""
-    if not optimizer.use_ema:
-        yield
-        return
-    latest = model.get_weights()
-    optimizer.finalize_variable_values(model.trainable_variables)
-    yield
-    model.set_weights(latest)
 
 
 def _train_one_epoch(

@@ -1,0 +1,219 @@
+"""Grapheme-to-phoneme conversion in fifteen languages, beside the published LSTM baseline.
+
+    python benchmarks/g2p.py --data FOLDER [--seeds 1 2 3] [--workers 2] [--out runs/g2p]
+
+Trains one model for each language and seed with `configs/g2p.json`, one thread for each and
+`--workers` at a time; decodes the test words with each model and with all seeds of a language as an
+ensemble; writes `table.md` and `results.json` into the folder `--out` and prints the table. What is
+finished is not done again, and a training that was stopped goes on where it was.
+
+FOLDER holds `LANGUAGE_train.tsv`, `LANGUAGE_dev.tsv` and `LANGUAGE_test.tsv` of SIGMORPHON 2020,
+task 1 (github.com/sigmorphon/2020, folder task1/data): `word<TAB>phones separated by spaces`.
+
+WER: share of the words with any wrong phone. PER: edits per phone of the references, summed over
+all words first. Both in per cent; macro is the mean over languages. These are the definitions of
+the task.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import pathlib
+import shutil
+import statistics
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from keras_attention.confidence import expected_calibration_error  # noqa: E402
+from keras_attention.config import Config, read_config_file  # noqa: E402
+from keras_attention.data import load_splits  # noqa: E402
+from keras_attention.files import write_text  # noqa: E402
+from keras_attention.run_folder import is_finished, read_metrics, write_metrics  # noqa: E402
+
+# Test WER of the shared task's attention LSTM (fairseq), tuned for each language by its organisers
+# (Gorman et al., 2020).
+PUBLISHED = {
+    "ady": 28.00,
+    "arm": 14.67,
+    "bul": 31.11,
+    "dut": 16.44,
+    "fre": 6.22,
+    "geo": 26.44,
+    "gre": 18.89,
+    "hin": 6.67,
+    "hun": 5.33,
+    "ice": 10.00,
+    "jpn": 7.56,
+    "kor": 46.89,
+    "lit": 19.11,
+    "rum": 10.67,
+    "vie": 4.67,
+}
+PARTS = {"train": "train", "dev": "valid", "test": "test"}
+
+
+def main() -> None:
+    options = parse()
+    out = pathlib.Path(options.out)
+    for language in options.languages:
+        prepare(pathlib.Path(options.data), out / "data" / language, language)
+    started = time.monotonic()
+    jobs = [(options, language, seed) for seed in options.seeds for language in options.languages]
+    run_jobs(train_one, jobs, options.workers)
+    print(f"trained in {time.monotonic() - started:.0f} s")
+    scored = run_jobs(score_one, [(options, name) for name in options.languages], options.workers)
+    results = dict(zip(options.languages, scored, strict=True))
+    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    table = table_of(results, options)
+    write_text(out / "table.md", table)
+    print(table)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True, metavar="FOLDER", help="see above")
+    parser.add_argument("--config", default=str(ROOT / "configs/g2p.json"), metavar="FILE.json")
+    parser.add_argument("--out", default="runs/g2p", metavar="FOLDER")
+    parser.add_argument("--languages", nargs="+", default=list(PUBLISHED), choices=PUBLISHED)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="trainings at a time")
+    parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="when scoring")
+    return parser.parse_args()
+
+
+def prepare(data: pathlib.Path, folder: pathlib.Path, language: str) -> None:
+    """Lays a language out as `train.py --data` reads it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for theirs, ours in PARTS.items():
+        shutil.copyfile(data / f"{language}_{theirs}.tsv", folder / f"{ours}.tsv")
+
+
+def run_jobs(function, jobs: list[tuple], workers: int) -> list:
+    """The results of all jobs, each in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(
+        workers, mp_context=context, max_tasks_per_child=1
+    ) as pool:
+        return [future.result() for future in [pool.submit(function, *job) for job in jobs]]
+
+
+def use_one_thread() -> None:
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+
+
+def config_of(options, language: str, seed: int) -> Config:
+    out = pathlib.Path(options.out)
+    places = {"data": str(out / "data" / language), "out": str(out / language / str(seed))}
+    return Config(**{**read_config_file(options.config), **places, "seed": seed, "resume": True})
+
+
+def train_one(options, language: str, seed: int) -> None:
+    config = config_of(options, language, seed)
+    if is_finished(config.out):
+        return
+    use_one_thread()
+    from keras_attention.training import train
+
+    splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
+    os.makedirs(config.out, exist_ok=True)
+    with open(f"{config.out}.log", "a", encoding="utf-8") as log, open(os.devnull, "w") as nowhere:
+        sys.stdout = nowhere  # the progress bars of several trainings
+        trained = train(config, splits, log=lambda line: print(line, file=log, flush=True))
+        sys.stdout = sys.__stdout__
+    trained.metrics["seconds"]["cpu"] = round(time.process_time(), 1)
+    write_metrics(config.out, trained.metrics)
+    wer = 100 - 100 * trained.metrics["test"]["exact_match"]
+    print(f"{language}, seed {seed}: WER {wer:.2f}", flush=True)
+
+
+def score_one(options, language: str) -> dict:
+    """What the test words show of one language's models, alone and together."""
+    use_one_thread()
+    from keras_attention.evaluation import evaluate
+    from keras_attention.translator import Translator
+
+    configs = [config_of(options, language, seed) for seed in options.seeds]
+    test = load_splits(configs[0].data, 1, "char", configs[0].target_tokens).test
+    alone = [figures(evaluate(Translator.load(c.out), test, options.beam_width)) for c in configs]
+    together = Translator.load([config.out for config in configs])
+    return {
+        "single": alone,
+        "ensemble": figures(evaluate(together, test, options.beam_width)),
+        "cpu_seconds": [read_metrics(config.out)["seconds"]["cpu"] for config in configs],
+    }
+
+
+def figures(evaluation) -> dict:
+    return {
+        "wer": 100 - 100 * evaluation.exact_match,
+        "per": 100 * evaluation.token_error_rate,
+        "confidences": [round(t.confidence, 5) for t in evaluation.translations],
+        "right": [int(right) for right in evaluation.right],
+    }
+
+
+def table_of(results: dict, options) -> str:
+    """The results as a Markdown table, a row a language."""
+    n = len(options.seeds)
+    lines = [
+        f"| language | published WER | WER, mean of {n} | from – to | PER | WER of {n} together "
+        "| PER | WER / published |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    columns: list[list[float]] = [[] for _ in range(6)]
+    for language, result in results.items():
+        wers = [single["wer"] for single in result["single"]]
+        row = [
+            PUBLISHED[language],
+            statistics.mean(wers),
+            statistics.mean(single["per"] for single in result["single"]),
+            result["ensemble"]["wer"],
+            result["ensemble"]["per"],
+            statistics.mean(wers) / PUBLISHED[language],
+        ]
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+        lines.append(line_of(language, row, f"{min(wers):.2f} – {max(wers):.2f}"))
+    lines.append(line_of("macro", [statistics.mean(column) for column in columns], ""))
+    return "\n".join([*lines, "", *notes_of(results)]) + "\n"
+
+
+def line_of(name: str, row: list[float], spread: str) -> str:
+    published, wer, per, wer_together, per_together, ratio = row
+    return (
+        f"| {name} | {published:.2f} | {wer:.2f} | {spread} | {per:.2f} | {wer_together:.2f} "
+        f"| {per_together:.2f} | {ratio:.2f} |"
+    )
+
+
+def notes_of(results: dict) -> list[str]:
+    singles = [single for result in results.values() for single in result["single"]]
+    errors = [expected_calibration_error(s["confidences"], s["right"]) for s in singles]
+    pooled = expected_calibration_error(
+        [value for s in singles for value in s["confidences"]],
+        [value for s in singles for value in s["right"]],
+    )
+    minutes = sum(sum(result["cpu_seconds"]) for result in results.values()) / 60
+    return [
+        f"Expected calibration error of single models: {pooled:.3f} over all words together, "
+        f"{statistics.mean(errors):.3f} as the mean over models of {len(singles[0]['right'])} "
+        "words each.",
+        f"Training took {minutes:.0f} CPU minutes in all.",
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -6,16 +6,19 @@ Every model is an ordinary run, so that an interrupted comparison goes on where 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import pathlib
 import statistics
 from collections.abc import Callable, Sequence
 
+from keras_attention.checkpoint import fingerprint_of_splits, read_progress_of
 from keras_attention.config import Config
 from keras_attention.data import Splits, load_splits
 from keras_attention.evaluation import Evaluation
 from keras_attention.files import write_text
 from keras_attention.metrics import pointing_accuracy
+from keras_attention.run_folder import CHECKPOINT, check_startable
 from keras_attention.string_tasks import TASKS, generate
 from keras_attention.training import train
 
@@ -64,7 +67,8 @@ class Result:
         seed: Its seed.
         exact_match: On test, by free decoding.
         n: Test pairs.
-        pointing: See `metrics.pointing_accuracy`; None without attention or gold alignment.
+        pointing: See `metrics.pointing_accuracy`, over the right answers; None without attention,
+            gold alignment or a right answer.
         curve: Exact match on validation data after each epoch.
         gradient_norms: Mean norm of all gradients together in each epoch, before clipping.
         by_length: `[longest source, n, exact match]` of slices of the source length.
@@ -103,7 +107,9 @@ def make_tasks(data: str, seed: int, epochs: int | None) -> list[Task]:
     """
     chosen = {} if epochs is None else {"epochs": epochs}
     splits = load_splits(data, seed)
-    tasks = [Task(pathlib.Path(data).stem, splits, THREE + VARIANTS, {"data": data, **chosen})]
+    name = pathlib.Path(data).stem
+    name = f"{name} data" if name in TASKS else name  # folders and rows are told apart by it
+    tasks = [Task(name, splits, THREE + VARIANTS, {"data": data, **chosen})]
     for name in TASKS:
         options = {**STRING_OPTIONS, "data": name, **chosen}
         tasks.append(Task(name, generate(name, seed, **STRING_SIZES), THREE, options))
@@ -120,22 +126,35 @@ def compare(
         seeds: Seeds of the models; the data stay the same.
         out: Runs are written below it.
         log: Takes each line that is to be shown.
+
+    Raises:
+        UserError: a run below `out` was trained with other options or on other data.
     """
     planned = [(task, model, seed) for task in tasks for model in task.models for seed in seeds]
+    fingerprints = {task.name: fingerprint_of_splits(task.splits) for task in tasks}
     results = []
     for number, (task, model, seed) in enumerate(planned, 1):
         log(f"[{number}/{len(planned)}] {task.name}: {model.name}, seed {seed}")
-        folder = (
-            out / "runs" / task.name / f"{model.name.replace(', ', '-').replace(' ', '-')}-{seed}"
+        folder = run_folder_of(out, task.name, model.name, seed)
+        config = Config(
+            **{**task.options, **model.options}, seed=seed, out=str(folder), resume=True
         )
         done = folder / RESULT
-        if not done.is_file():
-            config = Config(**{**task.options, **model.options}, seed=seed, out=str(folder))
-            result = _train_one(dataclasses.replace(config, resume=True), task, model, log)
+        if done.is_file():
+            # A result of other options must not stand in this comparison's table.
+            check_startable(config)
+            read_progress_of(folder / CHECKPOINT, config.data, fingerprints[task.name])
+        else:
+            result = _train_one(config, task, model, log)
             write_text(done, json.dumps(dataclasses.asdict(result), indent=1) + "\n")
         results.append(Result(**json.loads(done.read_text(encoding="utf-8"))))
         log(f"  exact match on test: {results[-1].exact_match:.4f}")
     return results
+
+
+def run_folder_of(out: pathlib.Path, task: str, model: str, seed: int) -> pathlib.Path:
+    """Where a comparison keeps one model: an ordinary run folder, to `plot` or `evaluate` it."""
+    return out / "runs" / task / f"{model.replace(', ', '-').replace(' ', '-')}-{seed}"
 
 
 def _train_one(config: Config, task: Task, model: Model, log: Callable[[str], None]) -> Result:
@@ -185,6 +204,22 @@ def table(results: Sequence[Result]) -> list[tuple[str, ...]]:
                 f"{statistics.mean(result.seconds for result in group):.0f}",
             )
         )
+    return lines
+
+
+def length_table(results: Sequence[Result], task: str) -> list[tuple[str, ...]]:
+    """Header and rows of text: exact match on one task's test pairs by the source's length.
+
+    A column's head is the range of lengths that lie in it; seeds are averaged.
+    """
+    group = [result for result in results if result.task == task]
+    bounds = [int(longest) for longest, _, _ in group[0].by_length]
+    heads = [f"up to {bounds[0]}"] + [f"{a + 1} to {b}" for a, b in itertools.pairwise(bounds)]
+    lines = [("model", *heads)]
+    for model in dict.fromkeys(result.model for result in group):
+        parts = [result.by_length for result in group if result.model == model]
+        means = [statistics.mean(part[2] for part in column) for column in zip(*parts, strict=True)]
+        lines.append((model, *(f"{mean:.4f}" for mean in means)))
     return lines
 
 

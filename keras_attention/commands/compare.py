@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import pathlib
+from collections.abc import Sequence
 
 from keras_attention.commands import verb_parser
 from keras_attention.errors import UserError
@@ -28,26 +29,40 @@ def run(arguments: list[str]) -> None:
         value = getattr(options, name)
         if value is not None and value < 1:
             raise UserError(f"--{name}: must be at least 1. Received: {value}")
-    out = make_folder(options.out or pathlib.Path("comparisons") / pathlib.Path(options.data).stem)
-
     import_tensorflow_quietly()
-    from keras_attention.compare import compare, make_tasks, table
+    from keras_attention.compare import compare, length_table, make_tasks, table
     from keras_attention.compare_figures import plot_curves, plot_gradient_norms, plot_lengths
     from keras_attention.figure_files import save_figure
 
+    # The data first: a mistake in them leaves no empty folder behind.
     tasks = make_tasks(options.data, seed=1, epochs=options.epochs)
+    out = make_folder(options.out or pathlib.Path("comparisons") / pathlib.Path(options.data).stem)
     results = compare(tasks, range(1, options.seeds + 1), out, print)
     save_figure(plot_curves(results), out / "exact_match_per_epoch.png")
     save_figure(plot_lengths(results), out / "exact_match_by_length.png")
     save_figure(plot_gradient_norms(results), out / "gradient_norms.png")
     lines = table(results)
+    _write_csv(out / "table.csv", lines)
+    _print_table(lines)
+    for task in tasks:
+        lines = length_table(results, task.name)
+        _write_csv(out / f"by_length_{task.name}.csv", lines)
+        print(f"\n{task.name}: exact match by source length")
+        _print_table(lines)
+    print(f"\nfigures and tables are in {out}")
+
+
+def _write_csv(path: pathlib.Path, lines: Sequence[tuple[str, ...]]) -> None:
     with (
-        replacing(out / "table.csv") as path,
-        open(path, "w", encoding="utf-8", newline="") as file,
+        replacing(path) as temporary,
+        open(temporary, "w", encoding="utf-8", newline="") as file,
     ):
         csv.writer(file, lineterminator="\n").writerows(lines)
+
+
+def _print_table(lines: Sequence[tuple[str, ...]]) -> None:
     print()
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)))
-    print(f"\nfigures and table.csv are in {out}")
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())

@@ -1,0 +1,187 @@
+"""A model and some pairs into a report: calls what measures, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from keras_attention import dates
+from keras_attention.data import Pair, fingerprint
+from keras_attention.errors import UserError
+from keras_attention.explanation.adversary import Adversary, search
+from keras_attention.explanation.agreement import Agreement, agree
+from keras_attention.explanation.baselines import Baselines, train_baselines
+from keras_attention.explanation.erasure import Erasure, erase
+from keras_attention.explanation.examples import Examples, Progress, answers_of, silent
+from keras_attention.explanation.importance import measure_importance
+from keras_attention.explanation.interventions import Interventions, attention_of, intervene
+from keras_attention.explanation.measured import Measured
+from keras_attention.explanation.report import Report
+from keras_attention.explanation.subject import SequenceSubject, Subject
+from keras_attention.explanation.summary import summarise
+from keras_attention.trained_run import Run
+
+PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
+DEFAULT_EXAMPLES = 500
+
+# Of the characters of YYYY-MM-DD.
+_DATE_FIELDS = ("year",) * 4 + ("separator",) + ("month",) * 2 + ("separator",) + ("day",) * 2
+
+
+def choose(pairs: Sequence[Pair], count: int, seed: int) -> list[Pair]:
+    """`count` of the pairs drawn with the seed, in their order; all if there are no more.
+
+    Raises:
+        UserError: there are fewer than two, since a control takes another example's attention.
+    """
+    if count < 2 or len(pairs) < 2:
+        raise UserError(
+            "--examples: an audit needs at least 2 pairs, since it compares examples. Received: "
+            f"examples={count} of {len(pairs)} pairs"
+        )
+    rows = np.random.default_rng(seed).permutation(len(pairs))[:count]
+    return [pairs[row] for row in sorted(rows)]
+
+
+def audit_run(
+    run: Run,
+    pairs: Sequence[Pair],
+    seed: int,
+    parts: Collection[str] = PARTS,
+    progress: Progress = silent,
+    train: Sequence[Pair] | None = None,
+) -> Report:
+    """Audits a sequence-to-sequence model.
+
+    Args:
+        run: A trained model with attention.
+        pairs: The examples; those with an alignment are measured against it. Dates that come
+            without one get theirs.
+        seed: Of everything random.
+        parts: Some of PARTS.
+        progress: Is told how far each part is.
+        train: Training pairs, where baselines shall be trained on them.
+
+    Raises:
+        UserError: the model has no attention.
+    """
+    subject = SequenceSubject(run)
+    examples = examples_of(subject, run, pairs, progress)
+    attention = attention_of(subject, examples)
+    baselines = None
+    if train is not None:
+        baselines = train_baselines(
+            run, train, examples, attention, pairs, _of("baselines", progress)
+        )
+    config = run.config
+    direction = "bidirectional " if config.bidirectional else ""
+    description = (
+        f"{direction}{config.encoder.upper()} of {config.units} units, {config.attention} attention"
+    )
+    measured = measure_parts(subject, examples, attention, seed, parts, progress, baselines)
+    return summarise(measured, seed, "sequence-to-sequence", description, fingerprint(pairs))
+
+
+def measure_parts(
+    subject: Subject,
+    examples: Examples,
+    attention: np.ndarray,
+    seed: int,
+    parts: Collection[str] = PARTS,
+    progress: Progress = silent,
+    baselines: Baselines | None = None,
+) -> Measured:
+    """Everything that the report is made from; parts that are not asked for are None.
+
+    `attention` is what `attention_of` returns for subject and examples.
+    """
+    importance: dict[str, np.ndarray] | None = None
+    agreement: Agreement | None = None
+    interventions: Interventions | None = None
+    adversary: Adversary | None = None
+    erasure: Erasure | None = None
+    forced: np.ndarray | None = None
+    if "agreement" in parts:
+        importance = measure_importance(subject, examples, _of("agreement", progress))
+        agreement = agree(examples, importance, seed)
+    if "interventions" in parts:
+        interventions = intervene(
+            subject, examples, attention, seed, _of("interventions", progress)
+        )
+    if "adversarial" in parts:
+        adversary = search(subject, examples, seed, _of("adversarial", progress))
+    if "erasure" in parts:
+        erasure = erase(subject, examples, seed, _of("erasure", progress))
+    if "alignment" in parts:
+        forced = attention_of(subject, examples.references_as_answers())
+        progress("alignment", len(examples), len(examples))
+    return Measured(
+        examples=examples,
+        attention=attention,
+        completeness_error=None if importance is None else importance["completeness_error"],
+        agreement=agreement,
+        interventions=interventions,
+        adversary=adversary,
+        erasure=erasure,
+        forced_attention=forced,
+        baselines=baselines,
+    )
+
+
+def examples_of(
+    subject: Subject, run: Run, pairs: Sequence[Pair], progress: Progress = silent
+) -> Examples:
+    """Pairs as examples, with what the model answers."""
+    pairs = [_with_alignment(pair) for pair in pairs]
+    tokens = [tuple(run.source.split(pair.source)) for pair in pairs]
+    reference_tokens = [tuple(run.target.split(pair.target)) for pair in pairs]
+    source = run.source.encode([pair.source for pair in pairs])
+    answers = answers_of(subject, source, _of("answers", progress))
+    forms = [dates.form_of(pair.source) for pair in pairs]
+    return Examples(
+        source=source,
+        source_tokens=tuple(tokens),
+        answer_ids=answers,
+        answer_tokens=tuple(run.target.tokens_of(row[row != 0]) for row in answers),
+        reference=run.target.encode([pair.target for pair in pairs]),
+        reference_tokens=tuple(reference_tokens),
+        compared=np.array([_without_trailing_spaces(row) for row in tokens]),
+        alignments=tuple(
+            _usable(pair.alignment, len(source_tokens), len(target_tokens))
+            for pair, source_tokens, target_tokens in zip(
+                pairs, tokens, reference_tokens, strict=True
+            )
+        ),
+        fields=tuple(
+            _DATE_FIELDS if form and len(target_tokens) == len(_DATE_FIELDS) else None
+            for form, target_tokens in zip(forms, reference_tokens, strict=True)
+        ),
+        groups=tuple(forms),
+    )
+
+
+def _with_alignment(pair: Pair) -> Pair:
+    if pair.alignment is None and dates.form_of(pair.source):
+        try:
+            return pair._replace(alignment=dates.align(pair.source, pair.target))
+        except ValueError:  # written like a date, but its target is something else
+            return pair
+    return pair
+
+
+def _usable(links, source_length: int, target_length: int):
+    """The links, or None where they leave the tokens: a normal form has changed these."""
+    fit = all(link.source < source_length and link.target < target_length for link in links or ())
+    return links if fit else None
+
+
+def _without_trailing_spaces(tokens: tuple[str, ...]) -> int:
+    count = len(tokens)
+    while count and tokens[count - 1] == " ":
+        count -= 1
+    return count
+
+
+def _of(part: str, progress: Progress) -> Callable[[int, int], None]:
+    return lambda done, total: progress(part, done, total)

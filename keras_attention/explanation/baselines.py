@@ -1,0 +1,137 @@
+"""Other models trained for comparison: is attention needed, and is it the same from other seeds?
+
+Uniform attention from the first step of training on, no attention, and the same model from other
+seeds (Wiegreffe and Pinter 2019), each by the run's own recipe.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_attention.config import Config
+from keras_attention.data import Pair
+from keras_attention.explanation.distances import jensen_shannon
+from keras_attention.explanation.examples import Examples
+from keras_attention.explanation.interventions import attention_of
+from keras_attention.explanation.subject import SequenceSubject
+from keras_attention.inference import InferenceModel
+from keras_attention.input_pipeline import encode_pairs, training_batches
+from keras_attention.models import build_training_model
+from keras_attention.run_reader import RunReader
+from keras_attention.trained_run import Run
+from keras_attention.training_step import make_optimizer, make_training_step
+from keras_attention.translator import Translator
+
+OTHER_SEEDS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Baselines:
+    """What the other models do on the audited examples.
+
+    Attributes:
+        right: For "uniform_trained", "no_attention" and each other seed, bool `[E]`: whether its
+            answer equals the reference.
+        between_seeds: float `[E, T, OTHER_SEEDS]`, Jensen–Shannon divergence of the attention of
+            each other seed from the model's, at the model's own answers.
+    """
+
+    right: dict[str, np.ndarray]
+    between_seeds: np.ndarray
+
+
+def train_baselines(
+    run: Run,
+    train: Sequence[Pair],
+    examples: Examples,
+    attention: np.ndarray,
+    pairs: Sequence[Pair],
+    progress: Callable[[int, int], None],
+) -> Baselines:
+    """Trains all baselines of a run on its training pairs.
+
+    Args:
+        run: The run under audit.
+        train: Its training pairs.
+        examples: The audited examples; `pairs` are the same as text.
+        attention: What `attention_of` returns for run and examples.
+        progress: Is told how much of all trainings is done.
+    """
+    config = run.config
+    other_seeds = [config.seed + 1 + number for number in range(OTHER_SEEDS)]
+    kinds = {
+        "uniform_trained": (config, True),
+        "no_attention": (dataclasses.replace(config, attention="none"), False),
+    } | {f"seed_{seed}": (dataclasses.replace(config, seed=seed), False) for seed in other_seeds}
+    attention = np.nan_to_num(attention)
+    right, divergences = {}, []
+    for place, (name, (config, uniform)) in enumerate(kinds.items()):
+        baseline = train_once(
+            config,
+            run,
+            train,
+            uniform,
+            lambda epoch: progress(place * 100 + epoch, len(kinds) * 100),  # noqa: B023
+        )
+        right[name] = _right(baseline, pairs)
+        if name.startswith("seed_"):
+            other = np.nan_to_num(attention_of(SequenceSubject(baseline), examples))
+            divergences.append(jensen_shannon(tf.constant(attention), tf.constant(other)).numpy())
+    steps = np.arange(attention.shape[1]) < examples.answer_lengths[:, None]
+    between = np.where(steps[..., None], np.stack(divergences, axis=-1), np.nan)
+    return Baselines(right, between)
+
+
+def train_once(
+    config: Config,
+    run: Run,
+    train: Sequence[Pair],
+    uniform: bool,
+    progress: Callable[[int], None],
+) -> Run:
+    """One model by the run's recipe and with its vocabularies, after the last epoch.
+
+    Args:
+        config: Of the model to train.
+        run: Whose vocabularies to use.
+        train: Training pairs.
+        uniform: Whether attention is uniform, in training, too: a general score whose matrix is 0
+            and stays so.
+        progress: Takes per cent of the training done.
+    """
+    keras.utils.set_random_seed(config.seed)
+    if uniform:
+        config = dataclasses.replace(config, attention="general")
+    model = build_training_model(config, len(run.source), len(run.target))
+    if uniform:
+        attention = model.get_layer("attention")
+        attention.kernel.assign(np.zeros(attention.kernel.shape, np.float32))
+        attention.trainable = False
+    pairs = encode_pairs(train, run.source, run.target)
+    steps = math.ceil(len(train) / config.batch_size)
+    optimizer = make_optimizer(config, steps * config.epochs)
+    optimizer.build(model.trainable_variables)
+    training_step = make_training_step(model, optimizer, config.label_smoothing)
+    for epoch in range(config.epochs):
+        batches = training_batches(
+            pairs, config.batch_size, config.unknown_rate, config.seed, epoch
+        )
+        for step, batch in enumerate(batches, 1):
+            training_step(*batch)
+            progress(100 * (epoch * steps + step) // (config.epochs * steps))
+    return Run(config, run.source, run.target, model)
+
+
+def _right(run: Run, pairs: Sequence[Pair]) -> np.ndarray:
+    model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+    translator = Translator(RunReader(model, run.source, run.target))
+    translations = translator.translate([pair.source for pair in pairs])
+    return np.array(
+        [result.text == pair.target for result, pair in zip(translations, pairs, strict=True)]
+    )

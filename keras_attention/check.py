@@ -20,6 +20,7 @@ from keras_attention.data import (
 )
 from keras_attention.errors import UserError
 from keras_attention.findings import Finding, Part, Rule, number_of
+from keras_attention.normal_form import NO_FORM, normalise
 
 _QUICK_RULES: tuple[Rule, ...] = (
     pair_rules.identical_targets,
@@ -126,10 +127,19 @@ def check_data(
 
 
 def quick_findings(
-    splits: Splits, source_tokens: TokenKind = "char", target_tokens: TokenKind = "char"
+    splits: Splits,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+    source_form: str = NO_FORM,
 ) -> tuple[Finding, ...]:
-    """Warnings worth a line before training starts: a fraction of a second for 50,000 pairs."""
-    parts = [Part(name, pairs) for name, pairs in splits._asdict().items()]
+    """Warnings worth a line before training starts: a fraction of a second for 50,000 pairs.
+
+    Sources are looked at in the normal form in which the model reads them.
+    """
+    parts = [
+        Part(name, [pair._replace(source=normalise(pair.source, source_form)) for pair in pairs])
+        for name, pairs in splits._asdict().items()
+    ]
     return tuple(
         finding for rule in _QUICK_RULES for finding in rule(parts, source_tokens, target_tokens)
     )

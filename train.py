@@ -1,15 +1,19 @@
 """Trains an attention model: `python train.py [--data PATH] [--out RUN]`.
 
 With the defaults it learns to write dates as ISO 8601 ("september 27, 1994" → "1994-09-27") from
-`data/dates` into `runs/dates`.
+`data/dates` into `runs/dates`. Started on several machines with `TF_CONFIG` set, it trains on all
+of them together.
 """
 
+import dataclasses
 import pathlib
 import sys
+import tempfile
 import time
 
 from keras_attention.check import quick_findings
 from keras_attention.checkpoint import fingerprint_of_splits, read_progress_of
+from keras_attention.cluster import task_of_environment
 from keras_attention.command_line import exit_with_user_errors, parse_training_config
 from keras_attention.pair_stream import open_splits
 from keras_attention.quiet import import_tensorflow_quietly
@@ -31,29 +35,39 @@ def main(arguments: list[str]) -> None:
     # The data first: a mistake in them leaves no empty run folder behind.
     kinds = config.source_tokens, config.target_tokens
     splits = open_splits(config.data, config.seed, *kinds, in_memory=config.shuffle_buffer)
-    check_startable(config)
+    task = task_of_environment()
+    if task.is_chief:
+        check_startable(config)
     in_memory = isinstance(splits.train, list)  # to look at more would take the memory after all
-    for finding in quick_findings(splits, *kinds) if in_memory else ():
+    for finding in quick_findings(splits, *kinds, config.source_form) if in_memory else ():
         print(f"warning: {finding.file}: {finding.message}", file=sys.stderr)
     out = pathlib.Path(config.out)
     if config.resume and is_finished(out):
         read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))
         print(f"{out} is finished already")
-    else:
-        write_metrics(out, _train(config, splits, out, started))
-    test = read_metrics(out)["test"]
+        test = read_metrics(out)["test"]
+    elif task.is_chief:
+        metrics = _train(config, splits, task, started)
+        write_metrics(out, metrics)
+        test = metrics["test"]
+    else:  # Another process writes the run; what is written here is thrown away.
+        with tempfile.TemporaryDirectory() as folder:
+            aside = dataclasses.replace(config, out=folder, resume=False, overwrite=False)
+            test = _train(aside, splits, task, started)["test"]
     print(f"exact match on test: {test['exact_match']:.4f} (n={test['n']})")
 
 
-def _train(config, splits, out: pathlib.Path, started: float) -> dict:
+def _train(config, splits, task, started: float) -> dict:
     import_tensorflow_quietly()
+    from keras_attention.distribution import make_strategy, telling_of_lost_workers
     from keras_attention.training import train
     from keras_attention.visualize import plot_attention_grid, save_figure
 
-    trained = train(config, splits, started=started)
+    with telling_of_lost_workers(task), make_strategy(task).scope():
+        trained = train(config, splits, started=started, task=task)
     if trained.translator.has_attention:
         figure = plot_attention_grid(trained.test.translations[:PLOTTED])
-        save_figure(figure, out / ATTENTION)
+        save_figure(figure, pathlib.Path(config.out) / ATTENTION)
     return trained.metrics
 
 

@@ -49,13 +49,18 @@ def save(path: pathlib.Path, progress: Progress, model, optimizer, best: list[np
         optimizer: Its variables include the number of steps made.
         best: Weights of the best epoch so far.
     """
-    arrays = {f"model_{i}": np.asarray(v) for i, v in enumerate(model.variables)}
-    arrays |= {f"optimizer_{i}": np.asarray(v) for i, v in enumerate(optimizer.variables)}
+    arrays = {f"model_{i}": value for i, value in enumerate(values_of(model.variables))}
+    arrays |= {f"optimizer_{i}": value for i, value in enumerate(values_of(optimizer.variables))}
     arrays |= {f"best_{i}": value for i, value in enumerate(best)}
     arrays["progress"] = np.array(json.dumps(dataclasses.asdict(progress)))
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as temporary:
         np.savez(temporary, **arrays)
+
+
+def values_of(variables) -> list[np.ndarray]:
+    """The values of Keras variables, also of those that several devices hold."""
+    return [np.asarray(variable.numpy()) for variable in variables]
 
 
 def read_progress_of(path: pathlib.Path, data: str, data_fingerprint: str) -> Progress:

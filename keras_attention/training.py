@@ -17,8 +17,10 @@ import tensorflow as tf
 from keras_attention import checkpoint
 from keras_attention.calibration import save_calibration
 from keras_attention.checkpoint import Progress, fingerprint_of_parts
+from keras_attention.cluster import ALONE, Task
 from keras_attention.config import Config
 from keras_attention.data import Pair, Splits
+from keras_attention.distribution import from_chief
 from keras_attention.errors import UserError
 from keras_attention.evaluation import Evaluation, evaluate
 from keras_attention.files import remove_unfinished, write_text
@@ -87,7 +89,11 @@ def _telling_of_memory():
 
 @_telling_of_memory()
 def train(
-    config: Config, splits: Splits, log: Log = print, started: float | None = None
+    config: Config,
+    splits: Splits,
+    log: Log = print,
+    started: float | None = None,
+    task: Task = ALONE,
 ) -> Trained:
     """Trains, and writes the run folder but for `attention.png` and `metrics.json`.
 
@@ -99,11 +105,14 @@ def train(
         splits: The pairs; the training pairs may be a list or a `PairStream`.
         log: Takes each line that is to be shown.
         started: `time.monotonic()` at the start of the command, for `seconds.total`.
+        task: Which of several processes this is. All are given the same config and data but for
+            `out`, of which each has its own; the chief's is resumed.
 
     Raises:
         UserError: the folder holds a run and neither `resume` nor `overwrite` is set; the run to
             resume has other options or data; the loss stopped being a number or grew far above an
-            untrained model's; the memory does not suffice.
+            untrained model's; the memory does not suffice; this worker's data are not the
+            chief's.
     """
     started = time.monotonic() if started is None else started
     tf.config.experimental.enable_op_determinism()
@@ -134,8 +143,11 @@ def train(
         log(f"resumed at epoch {progress.epochs_done + 1}")
     else:
         _log_start(log, seen, splits, model)
+    best = _follow_chief(task, config, progress, model, optimizer, best)
     trained_before = progress.seconds
-    best = _train_epochs(config, splits, seen, model, optimizer, translator, progress, best, log)
+    best = _train_epochs(
+        config, splits, seen, model, optimizer, translator, progress, best, log, task
+    )
     model.set_weights(best)
     save_model(config.out, model)
     valid = evaluate(translator, splits.valid)
@@ -171,8 +183,27 @@ def _start_or_resume(
     return Progress(fingerprint=data_fingerprint)
 
 
+def _follow_chief(task: Task, config, progress: Progress, model, optimizer, best) -> list:
+    """Takes over the chief's state, which it may have resumed; returns the best weights so far."""
+    if task.count == 1:
+        return best
+    own = int(progress.fingerprint[:12], 16)
+    header = np.array([own, progress.epochs_done, progress.best_epoch])
+    score = np.array(progress.best_score or [-np.finfo(np.float32).max] * 2)
+    variables = [*model.variables, *optimizer.variables]
+    values = checkpoint.values_of(variables)
+    header, score, *values = from_chief(task, [header, score, *values, *best])
+    if header[0] != own:
+        raise UserError(f"--data: this worker finds other pairs in {config.data} than the chief")
+    progress.epochs_done, progress.best_epoch = int(header[1]), int(header[2])
+    progress.best_score = score.tolist()
+    for variable, value in zip(variables, values[: len(variables)], strict=True):
+        variable.assign(value)
+    return values[len(variables) :]
+
+
 def _train_epochs(
-    config, splits, seen, model, optimizer, translator, progress, best, log
+    config, splits, seen, model, optimizer, translator, progress, best, log, task
 ) -> list[np.ndarray]:
     """Trains until the last epoch or until nothing gets better; returns the best weights."""
     training_step = make_training_step(model, optimizer, config.label_smoothing)
@@ -189,7 +220,9 @@ def _train_epochs(
         loss, norm = _train_one_epoch(config, pairs, seen, training_step, epoch)
         valid_loss = _mean_loss(loss_step, valid_pairs)
         valid = evaluate(translator, splits.valid)
-        score = [valid.exact_match, -valid_loss]
+        # All workers see the same but for rounding; they must also decide the same.
+        (score,) = from_chief(task, [np.array([valid.exact_match, -valid_loss])])
+        score = score.tolist()
         better = score > progress.best_score
         if better:
             best = model.get_weights()

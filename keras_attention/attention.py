@@ -9,6 +9,13 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_attention.attention_shapes import (
+    check_mask,
+    check_query_mask,
+    check_widths,
+    complete_shapes,
+)
+
 SCORES = ("dot", "scaled_dot", "general", "additive")
 
 # Takes a masked score out of the softmax: exp(MASKED_SCORE - a real score) is exactly 0 in float32.
@@ -159,8 +166,8 @@ class Attention(keras.layers.Layer):
             query = ops.matmul(query, ops.cast(self.query_kernel, self.score_dtype))
             key = ops.matmul(key, ops.cast(self.key_kernel, self.score_dtype))
             pairs = ops.expand_dims(query, 2) + ops.expand_dims(key, 1)  # (B, Tq, Tv, units)
-            vector = ops.cast(self.score_vector, self.score_dtype)
-            return ops.sum(vector * ops.tanh(pairs), axis=-1)  # (B, Tq, Tv)
+            vector = ops.expand_dims(ops.cast(self.score_vector, self.score_dtype), 1)
+            return ops.squeeze(ops.matmul(ops.tanh(pairs), vector), -1)  # (B, Tq, Tv)
         if self.score == "general":
             query = ops.matmul(query, ops.cast(self.kernel, self.score_dtype))  # (B, Tq, K)
         elif self.score == "scaled_dot":
@@ -219,9 +226,8 @@ class Attention(keras.layers.Layer):
         key = value if key is None else key
         self._shapes(*(None if x is None else tuple(x.shape) for x in (query, value, key)))
         if self.learned_query:
-            query = ops.broadcast_to(
-                self.query_vector, (ops.shape(key)[0], key.shape[-1])
-            )  # (B, H)
+            shape = ops.shape(key)[0], key.shape[-1]
+            query = ops.broadcast_to(self.query_vector, shape)  # (B, H)
         one_step = len(query.shape) == 2
         if one_step:
             query = ops.expand_dims(query, 1)  # (B, 1, H)
@@ -244,7 +250,7 @@ class Attention(keras.layers.Layer):
         if query_mask is None:
             return mask
         query_mask = ops.cast(query_mask, "bool")
-        _check_query_mask(query_mask.shape, scores.shape[:1] if one_step else scores.shape[:2])
+        check_query_mask(query_mask.shape, scores.shape[:1] if one_step else scores.shape[:2])
         rows = ops.reshape(query_mask, (-1, 1, 1)) if one_step else ops.expand_dims(query_mask, 2)
         if mask is None:
             return ops.broadcast_to(rows, ops.shape(scores))
@@ -259,36 +265,11 @@ class Attention(keras.layers.Layer):
 
     def _shapes(self, query_shape, value_shape, key_shape):
         """The three shapes with what was left out filled in; raises where they cannot work."""
-        if self.learned_query:
-            if value_shape is not None and query_shape is not None:
-                raise ValueError(
-                    "With learned_query=True the layer has its own query: expected layer(value). "
-                    f"Received: query.shape={query_shape}, value.shape={value_shape}"
-                )
-            value_shape = query_shape if value_shape is None else value_shape
-        elif query_shape is None or value_shape is None:
-            raise ValueError(
-                "Attention needs a query and a value: expected layer(query, value), or "
-                "layer(value) with learned_query=True. "
-                f"Received: query.shape={query_shape}, value.shape={value_shape}"
-            )
-        key_shape = value_shape if key_shape is None else key_shape
-        if self.learned_query:
-            query_shape = (value_shape[0], key_shape[-1])
-        _check_shapes(tuple(query_shape), tuple(value_shape), tuple(key_shape))
-        if self.score in ("dot", "scaled_dot") and not _same(query_shape[-1], key_shape[-1]):
-            raise ValueError(
-                f"score={self.score!r} multiplies query and key: expected the same last dimension "
-                "(score='general' and score='additive' take different ones). "
-                f"Received: query.shape={query_shape}, key.shape={key_shape}"
-            )
-        widths = self._built_widths() if self.built else (None, None)
-        if not (_same(query_shape[-1], widths[0]) and _same(key_shape[-1], widths[1])):
-            raise ValueError(
-                f"The layer was built for a query of width {widths[0]} and a key of width "
-                f"{widths[1]}. Received: query.shape={query_shape}, key.shape={key_shape}"
-            )
-        return query_shape, value_shape, key_shape
+        dot = self.score in ("dot", "scaled_dot")
+        shapes = complete_shapes(query_shape, value_shape, key_shape, self.learned_query, dot)
+        if self.built:
+            check_widths(shapes[0], shapes[2], self._built_widths())
+        return shapes
 
     def _built_widths(self):
         """The widths of query and key that the weights fit; None where any will do."""
@@ -316,7 +297,7 @@ class Attention(keras.layers.Layer):
         shapes = (None if x is None else tuple(x.shape) for x in (query, value, key))
         context_shape, weights_shape = self.compute_output_shape(*shapes)
         if mask is not None:
-            _check_mask(tuple(mask.shape), weights_shape)
+            check_mask(mask.shape, weights_shape)
         return (
             keras.KerasTensor(context_shape, dtype=self.compute_dtype),
             keras.KerasTensor(weights_shape, dtype=self.score_dtype),
@@ -340,61 +321,10 @@ def _softmax(scores):
     return ops.softmax(scores, axis=-1)
 
 
-def _same(size, other):
-    """Whether two static sizes may be equal; None is a size that is not known yet."""
-    return size is None or other is None or size == other
-
-
-def _check_shapes(query_shape, value_shape, key_shape):
-    if len(query_shape) not in (2, 3) or len(value_shape) != 3 or len(key_shape) != 3:
-        raise ValueError(
-            "Expected a query (B, Tq, H) or (B, H), a value (B, Tv, D) and a key (B, Tv, K). "
-            f"Received: query.shape={query_shape}, value.shape={value_shape}, "
-            f"key.shape={key_shape}"
-        )
-    if not _same(key_shape[1], value_shape[1]):
-        raise ValueError(
-            "Each key belongs to one value: expected the same length Tv. "
-            f"Received: key.shape={key_shape}, value.shape={value_shape}"
-        )
-    if not (_same(query_shape[0], value_shape[0]) and _same(key_shape[0], value_shape[0])):
-        raise ValueError(
-            "Expected the same batch size of query, value and key. "
-            f"Received: query.shape={query_shape}, value.shape={value_shape}, "
-            f"key.shape={key_shape}"
-        )
-
-
-def _fits(shape, expected):
-    """Whether `shape` is `expected`, where each axis but the last may also be 1."""
-    return len(shape) == len(expected) and all(
-        _same(size, wanted) or (size == 1 and axis < len(shape) - 1)
-        for axis, (size, wanted) in enumerate(zip(shape, expected, strict=True))
-    )
-
-
-def _check_query_mask(shape, expected):
-    if not _fits(shape, expected):
-        raise ValueError(
-            "query_mask has one value for each query step: expected shape "
-            f"{tuple(expected)}. Received: query_mask.shape={tuple(shape)}"
-        )
-
-
-def _check_mask(shape, scores_shape):
-    two_axes = (scores_shape[0], scores_shape[-1])
-    three_axes = (scores_shape[0], *(scores_shape[1:-1] or (1,)), scores_shape[-1])
-    if not _fits(shape, two_axes if len(shape) == 2 else three_axes):
-        raise ValueError(
-            "mask is (B, Tv) or (B, Tq, Tv), where B and Tq may be 1: expected shape "
-            f"{two_axes} or {three_axes}. Received: mask.shape={shape}"
-        )
-
-
 def _fit_mask(mask, scores_shape):
     """`mask` as booleans with as many axes as the scores; two axes are always (B, Tv)."""
     mask = ops.cast(mask, "bool")
-    _check_mask(tuple(mask.shape), tuple(scores_shape))
+    check_mask(mask.shape, scores_shape)
     if len(mask.shape) < len(scores_shape):
         return ops.expand_dims(mask, 1)  # (B, 1, Tv)
     if len(mask.shape) > len(scores_shape):

@@ -17,7 +17,8 @@ ALLOWED = {
     "generation": {"data"},
     "dates": {"data", "errors", "generation"},
     "phrases": {"data", "generation"},
-    "attention": set(),
+    "attention": {"attention_shapes"},
+    "attention_shapes": set(),
     "sequence_layers": set(),
     "metrics": set(),
     "translation": set(),
@@ -93,7 +94,7 @@ ALLOWED = {
     "findings": {"data"},
     "pair_rules": {"data", "findings"},
     "character_rules": {"data", "findings"},
-    "check": {"character_rules", "data", "errors", "findings", "pair_rules"},
+    "check": {"character_rules", "data", "errors", "findings", "normal_form", "pair_rules"},
     "explanation": {
         *("attention", "config", "data", "dates", "decoding", "errors", "figure_files", "files"),
         *("inference", "input_pipeline", "metrics", "models", "trained_run", "training"),

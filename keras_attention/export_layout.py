@@ -38,6 +38,8 @@ def read_manifest(export: pathlib.Path) -> dict:
         ) from None
     except ValueError:
         raise UserError(f"{path}: is damaged; run `python export.py` again") from None
+    if not isinstance(manifest, dict):
+        raise UserError(f"{path}: is damaged; run `python export.py` again")
     if manifest.get("format") != FORMAT:
         raise UserError(f"{path}: is of another format; run `python export.py` again")
     return manifest

@@ -22,6 +22,9 @@ from keras_attention.trained_run import Run
 from keras_attention.vocabulary import RESERVED, UNKNOWN
 from keras_attention.vocabulary_graph import code_points_of
 
+# The code of an operator that the file names itself; a Flex operator is one.
+_CUSTOM = flatbuffer_utils.schema_fb.BuiltinOperator.CUSTOM
+
 
 def write_litert(run: Run, folder: pathlib.Path, name: str, longest_source: int) -> None:
     """Writes `NAME.tflite`, `NAME.int8.tflite` (weights quantised) and `NAME.json`.
@@ -97,15 +100,15 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
     return with_constants
 
 
-def operators_of(model: bytes) -> set[str]:
-    """The names of all operators in a `.tflite` file; custom ones by their own name."""
-    parsed = flatbuffer_utils.convert_bytearray_to_object(model)
-    names = flatbuffer_utils.schema_fb.BuiltinOperator.__dict__.items()
-    builtin = {code: name for name, code in names if isinstance(code, int)}
-    return {
-        code.customCode.decode() if code.customCode else builtin[code.builtinCode]
-        for code in parsed.operatorCodes
-    }
+def check_operators(model: bytes) -> None:
+    """Raises RuntimeError unless all operators of a `.tflite` file are builtins of LiteRT."""
+    foreign = sorted(
+        (code.customCode or b"?").decode()
+        for code in flatbuffer_utils.convert_bytearray_to_object(model).operatorCodes
+        if code.customCode or code.builtinCode == _CUSTOM
+    )
+    if foreign:
+        raise RuntimeError(f"operators that are not LiteRT builtins: {foreign}")
 
 
 def _length(tokens: tf.Tensor) -> tf.Tensor:
@@ -140,9 +143,7 @@ def _convert(saved_model: str, optimizations: list) -> bytes:
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
     converter.optimizations = optimizations
     model = converter.convert()
-    foreign = sorted(name for name in operators_of(model) if not name.isupper())
-    if foreign:
-        raise RuntimeError(f"operators that are not LiteRT builtins: {foreign}")
+    check_operators(model)
     return model
 
 

@@ -19,6 +19,7 @@ VERBS = {
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
+    "explain": "RUN [DATA.tsv] [--out DIR] [--only PART] [--train-baselines]",
     "serve": "EXPORT [--port 8501]",
 }
 

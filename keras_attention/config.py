@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import pathlib
 import types
@@ -235,9 +236,14 @@ def flag_of(field: dataclasses.Field) -> str:
     return "--" + field.name.replace("_", "-")
 
 
+@functools.cache
+def _type_hints() -> dict:
+    return typing.get_type_hints(Config)
+
+
 def type_of(field: dataclasses.Field) -> tuple[type, bool]:
     """The plain type of a field and whether None is allowed."""
-    hint = typing.get_type_hints(Config)[field.name]
+    hint = _type_hints()[field.name]
     if isinstance(hint, types.UnionType):
         return next(kind for kind in hint.__args__ if kind is not types.NoneType), True
     return hint, False

@@ -9,9 +9,19 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import hypothesis
 import pytest
 
 from keras_attention.data import Pair, Splits, write_pairs
+
+# The same examples in every run, and no complaint of a busy machine.
+hypothesis.settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("repeatable")
 
 # Small enough to be learnt in a few seconds, of every kind of layer that the defaults have.
 SMALL = ("--units", "32", "--embedding-size", "16", "--epochs", "8", "--batch-size", "32")

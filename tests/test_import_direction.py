@@ -102,7 +102,7 @@ ALLOWED = {
         *("run_reader", "saved_model", "serving_warmup", "trained_run", "translator", "version"),
     },
     "command_line": {"config", "errors"},
-    "beam": {"command_line", "data", "export_layout", "quiet"},
+    "beam": {"command_line", "data", "errors", "export_layout", "quiet"},
     "findings": {"data"},
     "pair_rules": {"data", "findings"},
     "character_rules": {"data", "findings"},

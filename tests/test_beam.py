@@ -1,0 +1,121 @@
+"""Bulk translation on Apache Beam: every line of the input is answered or accounted for.
+
+The model is a stand-in that reverses its text, in the layout of an export.
+"""
+
+import gzip
+import json
+import warnings
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    pytest.importorskip("apache_beam", reason="needs pip install -r requirements-beam.txt")
+    import keras_attention.beam as bulk
+
+import tensorflow as tf  # noqa: E402
+from conftest import call  # noqa: E402
+
+from keras_attention.export_layout import FORMAT  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Reverse(tf.Module):
+    """Texts backwards; the log-probability is minus the length."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def translate(self, text):
+        characters = tf.strings.unicode_split(text, "UTF-8")
+        backwards = tf.strings.reduce_join(tf.reverse(characters.to_tensor(), [1]), axis=1)
+        score = -tf.cast(characters.row_lengths(), tf.float32)
+        return {"text": backwards, "log_probability": score, "confidence": tf.exp(score)}
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    module = Reverse()
+    signatures = {"serving_default": module.translate}
+    tf.saved_model.save(module, str(folder / "serving" / "reverse" / "3"), signatures)
+    manifest = {"format": FORMAT, "name": "reverse", "version": 3}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def rows(folder, name):
+    """Lines of all output shards, cut at tabs, in the order of the input."""
+    lines = [
+        line.split("\t")
+        for path in folder.glob(f"{name}-*.tsv")
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    return sorted(lines, key=lambda row: (row[0], int(row[1])))
+
+
+def test_every_line_is_translated_or_set_aside(export, tmp_path):
+    texts = [f"{'한a' * (number % 30)}{number}" for number in range(500)]
+    lines = [text.encode() for text in texts]
+    bad = {10: b"\xff", 11: b"  ", 12: b"a\0b", 13: b"x" * 101, 499: b""}
+    for number, line in bad.items():
+        lines[number] = line
+    (tmp_path / "a.txt").write_bytes(b"\r\n".join(lines) + b"\r\n")
+    with gzip.open(tmp_path / "b.txt.gz", "wb") as file:
+        file.write(b"abc\nno end")
+    patterns = [tmp_path / "a.txt", tmp_path / "b*"]
+    options = ["--output", tmp_path / "out", "--longest-source", 100]
+    finished = call(bulk.main, [export, *patterns, *options])
+    assert finished.status == 0, finished.err
+    assert finished.out.splitlines()[-1] == "497 lines translated, 5 malformed"
+
+    good = [(str(tmp_path / "a.txt"), str(n + 1), t) for n, t in enumerate(texts) if n not in bad]
+    good += [(str(tmp_path / "b.txt.gz"), "1", "abc"), (str(tmp_path / "b.txt.gz"), "2", "no end")]
+    expected = [[path, n, text[::-1], f"{-len(text):.6f}"] for path, n, text in good]
+    assert [row[:4] for row in rows(tmp_path, "out-translations")] == expected
+    malformed = rows(tmp_path, "out-malformed")
+    assert [int(row[1]) - 1 for row in malformed] == list(bad)
+    reasons = ["invalid UTF-8 at byte 1", "empty", "holds a NUL character", "101 characters, more"]
+    for row, reason, line in zip(malformed, [*reasons, "empty"], bad.values(), strict=True):
+        assert row[2].startswith(reason)
+        assert row[3] == ascii(line)
+
+
+def test_texts_meet_others_of_their_length():
+    handler = bulk.SavedModelHandler("anywhere", rows_per_batch=7)
+    batching = handler.batch_elements_kwargs()
+    assert batching["max_batch_size"] == 7
+    assert batching["bucket_boundaries"] == bulk.LENGTH_BOUNDARIES
+    assert batching["length_fn"]("four") == batching["length_fn"]((("path", 1), "four")) == 4
+
+
+def test_long_texts_are_translated_few_at_a_time(export, monkeypatch):
+    handler = bulk.SavedModelHandler(str(export))
+    model = handler.load_model()
+    sizes = []
+    translate = bulk._translate
+
+    def counted(texts, model):
+        sizes.append(len(texts))
+        return translate(texts, model)
+
+    monkeypatch.setattr(bulk, "_translate", counted)
+    monkeypatch.setattr(bulk, "POSITIONS_PER_BATCH", 20)
+    texts = ["abcdefghi", "ab", "abc", "a" * 10, "z"]
+    results = handler.run_inference(texts, model)
+    assert [result.text for result in results] == [text[::-1] for text in texts]
+    assert sizes == [2, 2, 1]
+
+
+def test_mistakes_are_told_before_anything_runs(export, tmp_path):
+    (tmp_path / "in.txt").write_text("a\n")
+    out = ["--output", tmp_path / "out"]
+    nothing = call(bulk.main, [export, tmp_path / "none*", *out])
+    assert nothing.status == 2 and nothing.err.endswith(
+        "none*: no such file; name existing text files\n"
+    )
+    no_export = call(bulk.main, [tmp_path, tmp_path / "in.txt", *out])
+    assert no_export.status == 2 and "holds no finished export" in no_export.err
+    (tmp_path / "out-translations-00000-of-00009.tsv").touch()
+    stale = call(bulk.main, [export, tmp_path / "in.txt", *out])
+    assert stale.status == 2 and "exists already" in stale.err

@@ -87,7 +87,7 @@ def test_a_fit_makes_the_calibration_error_small():
 def test_without_an_error_to_learn_from_doubt_stays():
     found = fit(np.full(5000, -1e-4), np.full(5000, 10), np.ones(5000, bool))
     sure, unsure, hopeless = found.confidence(np.log([0.9999, 0.5, 0.01]), np.full(3, 10))
-    assert sure > 0.999 and unsure < 0.9 and hopeless < 0.3
+    assert sure > 0.999 and 0.5 < unsure < 0.7 and hopeless < 0.05
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
+# Tests also try the server and the layer on JAX.
+TEST_REQUIREMENTS := requirements-serve.txt requirements-backends.txt
+TEST_INSTALLED := .venv/installed-for-tests
 
 .DEFAULT_GOAL := help
 .PHONY: help install train test check format clean
@@ -14,12 +17,16 @@ $(INSTALLED): requirements.txt
 	$(BIN)/pip install --quiet --requirement requirements.txt
 	@touch $@
 
+$(TEST_INSTALLED): $(INSTALLED) $(TEST_REQUIREMENTS)
+	$(BIN)/pip install --quiet $(addprefix --requirement ,$(TEST_REQUIREMENTS))
+	@touch $@
+
 install: $(INSTALLED) ## make .venv with the pinned requirements
 
 train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it stopped
 	$(BIN)/python train.py --resume
 
-test: $(INSTALLED) ## run all tests
+test: $(TEST_INSTALLED) ## run all tests
 	$(BIN)/python -m pytest
 
 check: $(INSTALLED) ## lint and format check

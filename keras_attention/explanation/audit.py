@@ -18,9 +18,10 @@ from keras_attention.explanation.importance import measure_importance
 from keras_attention.explanation.interventions import Interventions, attention_of, intervene
 from keras_attention.explanation.measured import Measured
 from keras_attention.explanation.report import Report
-from keras_attention.explanation.subject import SequenceSubject, Subject
+from keras_attention.explanation.subject import ClassifierSubject, SequenceSubject, Subject
 from keras_attention.explanation.summary import summarise
 from keras_attention.trained_run import Run
+from keras_attention.vocabulary import RaggedIds, Vocabulary
 
 PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
 DEFAULT_EXAMPLES = 500
@@ -185,3 +186,53 @@ def _without_trailing_spaces(tokens: tuple[str, ...]) -> int:
 
 def _of(part: str, progress: Progress) -> Callable[[int, int], None]:
     return lambda done, total: progress(part, done, total)
+
+
+def audit_classifier(
+    subject: ClassifierSubject,
+    texts: Sequence[str],
+    labels: Sequence[int],
+    vocabulary: Vocabulary,
+    label_names: Sequence[str],
+    seed: int,
+    description: str,
+    parts: Collection[str] = PARTS[:-1],
+    progress: Progress = silent,
+    train_others: Callable[[Examples, np.ndarray], Baselines] | None = None,
+) -> Report:
+    """Audits a text classifier; each text is an example of one step, whose answer is the class.
+
+    Args:
+        subject: The classifier.
+        texts: What to classify.
+        labels: The right classes, from 0.
+        vocabulary: That the classifier reads with.
+        label_names: Of the classes.
+        seed: Of everything random.
+        description: The model in a few words.
+        parts: Some of PARTS; alignment has no meaning here.
+        progress: Is told how far each part is.
+        train_others: Returns baselines, given the examples and the classifier's attention.
+    """
+    source = vocabulary.encode(texts)
+    answers = answers_of(subject, source, _of("answers", progress))
+    tokens = [tuple(vocabulary.split(text)) for text in texts]
+    count = len(texts)
+    right = np.array(labels, np.int32) + subject.column_offset
+    examples = Examples(
+        source=source,
+        source_tokens=tuple(tokens),
+        answer_ids=answers,
+        answer_tokens=tuple((label_names[row[0] - subject.column_offset],) for row in answers),
+        reference=RaggedIds(right, np.arange(count + 1)),
+        reference_tokens=tuple((label_names[label],) for label in labels),
+        compared=source.lengths,
+        alignments=(None,) * count,
+        fields=(None,) * count,
+        groups=(None,) * count,
+    )
+    attention = attention_of(subject, examples)
+    baselines = train_others(examples, attention) if train_others else None
+    measured = measure_parts(subject, examples, attention, seed, parts, progress, baselines)
+    pairs = [Pair(text, label_names[label]) for text, label in zip(texts, labels, strict=True)]
+    return summarise(measured, seed, "classification", description, fingerprint(pairs))

@@ -69,23 +69,27 @@ def train_baselines(
         "uniform_trained": (config, True),
         "no_attention": (dataclasses.replace(config, attention="none"), False),
     } | {f"seed_{seed}": (dataclasses.replace(config, seed=seed), False) for seed in other_seeds}
-    attention = np.nan_to_num(attention)
-    right, divergences = {}, []
+    right, others = {}, []
     for place, (name, (config, uniform)) in enumerate(kinds.items()):
-        baseline = train_once(
-            config,
-            run,
-            train,
-            uniform,
-            lambda epoch: progress(place * 100 + epoch, len(kinds) * 100),  # noqa: B023
-        )
+
+        def of_all(percent: int, place: int = place) -> None:
+            progress(100 * place + percent, 100 * len(kinds))
+
+        baseline = train_once(config, run, train, uniform, of_all)
         right[name] = _right(baseline, pairs)
         if name.startswith("seed_"):
-            other = np.nan_to_num(attention_of(SequenceSubject(baseline), examples))
-            divergences.append(jensen_shannon(tf.constant(attention), tf.constant(other)).numpy())
-    steps = np.arange(attention.shape[1]) < examples.answer_lengths[:, None]
-    between = np.where(steps[..., None], np.stack(divergences, axis=-1), np.nan)
-    return Baselines(right, between)
+            others.append(attention_of(SequenceSubject(baseline), examples))
+    return Baselines(right, between_seeds(attention, others))
+
+
+def between_seeds(attention: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+    """Divergence `[E, T, len(others)]` of other models' attention `[E, T, S]` at the same steps."""
+    own = tf.constant(np.nan_to_num(attention))
+    divergences = [
+        jensen_shannon(own, tf.constant(np.nan_to_num(other))).numpy() for other in others
+    ]
+    steps = ~np.isnan(attention).all(axis=-1, keepdims=True)
+    return np.where(steps, np.stack(divergences, axis=-1), np.nan)
 
 
 def train_once(

@@ -120,7 +120,9 @@ class Estimator:
             * math.sqrt(share * (1 - share) / n + squared / (4 * n * n))
             / (1 + squared / n)
         )
-        low, high = max(0.0, centre - half), min(1.0, centre + half)
+        # Exactly 0 and 1 at the ends, where rounding would leave a trace.
+        low = 0.0 if share == 0 else max(0.0, centre - half)
+        high = 1.0 if share == 1 else min(1.0, centre + half)
         return self._number(share, low, high, n, unit, definition, WILSON)
 
     def _number(self, value, low, high, n, unit, definition, interval) -> Number:

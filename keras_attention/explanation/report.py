@@ -145,7 +145,7 @@ class BaselinesReport:
 
     exact_match: Number
     uniform_trained: Number
-    no_attention: Number
+    no_attention: Number | None  # a classifier has none
     other_seeds: dict[str, Number]
     between_seeds_jsd: Number
     between_seeds_jsd_of_bound: Number

@@ -295,7 +295,8 @@ def _baselines(report: Report) -> list[str]:
         ("the model", found.exact_match),
         ("trained with uniform attention", found.uniform_trained),
     ]
-    rows += [("trained without attention", found.no_attention)]
+    if found.no_attention is not None:
+        rows.append(("trained without attention", found.no_attention))
     rows += [(f"trained with {name.replace('_', ' ')}", n) for name, n in found.other_seeds.items()]
     body = "".join(
         f'<tr><td>{escape(name)}</td><td class="number">{shown(number)}</td></tr>'

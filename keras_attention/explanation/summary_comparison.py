@@ -132,7 +132,11 @@ def baselines_report(measured: Measured, estimator: Estimator) -> BaselinesRepor
     return BaselinesReport(
         exact_match=share(right, "the model itself"),
         uniform_trained=share(uniform, "trained with uniform attention"),
-        no_attention=share(found.right["no_attention"], "trained without attention"),
+        no_attention=(
+            share(found.right["no_attention"], "trained without attention")
+            if "no_attention" in found.right
+            else None
+        ),
         other_seeds={
             name: share(hits, f"trained with another seed ({name})")
             for name, hits in found.right.items()

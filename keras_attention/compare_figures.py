@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from keras_attention.compare import Result
 from keras_attention.figure_files import fixed_settings
@@ -33,9 +34,22 @@ class _Panel:
 
 
 def plot_curves(results: Sequence[Result]) -> Figure:
-    """Exact match on validation data after each epoch, a panel for each task and question."""
+    """Exact match on validation data after each epoch.
+
+    For each task a panel of its plain models and, where it has variants, one of how the source is
+    read. Models without clipping are left to `plot_gradient_norms` and the table.
+    """
+    panels = []
+    for task in dict.fromkeys(result.task for result in results):
+        group = [result for result in results if result.task == task]
+        panels += _panels(group, lambda variant: not variant, "")
+        varied = {_base(result.model) for result in group if _variant(result.model)}
+        related = [result for result in group if _base(result.model) in varied]
+        panels += _panels(
+            related, lambda variant: variant != NO_CLIPPING, ": how the source is read"
+        )
     return _draw_figure(
-        _panels_of_exact_match(results),
+        panels,
         "Exact match per epoch",
         "epoch",
         "exact match on validation data",
@@ -44,11 +58,11 @@ def plot_curves(results: Sequence[Result]) -> Figure:
 
 
 def plot_lengths(results: Sequence[Result]) -> Figure:
-    """Exact match on test against the source's length, a panel for each task and question."""
+    """Exact match on test against the source's length: the plain models, a panel for each task."""
     return _draw_figure(
-        _panels_of_exact_match(results),
+        _panels(results, lambda variant: not variant, ""),
         "Exact match by source length",
-        "source length in tokens, each point up to its own",
+        "source length in tokens (each point: up to this length)",
         "exact match on test data",
         lambda result: [(longest, value) for longest, _, value in result.by_length],
     )
@@ -65,23 +79,6 @@ def plot_gradient_norms(results: Sequence[Result]) -> Figure:
         lambda result: list(enumerate(result.gradient_norms, 1)),
         log_scale=True,
     )
-
-
-def _panels_of_exact_match(results: Sequence[Result]) -> list[_Panel]:
-    """For each task its plain models, then, where it has variants, how the source is read.
-
-    Models without clipping are left to `plot_gradient_norms` and the table.
-    """
-    panels = []
-    for task in dict.fromkeys(result.task for result in results):
-        group = [result for result in results if result.task == task]
-        panels += _panels(group, lambda variant: not variant, "")
-        varied = {_base(result.model) for result in group if _variant(result.model)}
-        related = [result for result in group if _base(result.model) in varied]
-        panels += _panels(
-            related, lambda variant: variant != NO_CLIPPING, ": how the source is read"
-        )
-    return panels
 
 
 def _panels(results, wanted: Callable[[str], bool], suffix: str) -> list[_Panel]:
@@ -118,8 +115,9 @@ def _draw_figure(
             layout="constrained",
         )
         figure.suptitle(title, fontweight="bold", color=INK)
+        first = None
         for number, panel in enumerate(panels):
-            axes = figure.add_subplot(rows, columns, number + 1)
+            axes = first = figure.add_subplot(rows, columns, number + 1, sharey=first)
             _draw(axes, panel.results, points_of)
             axes.set_title(panel.title, fontsize=11, color=INK, parse_math=False)
             if number >= len(panels) - columns:
@@ -128,6 +126,8 @@ def _draw_figure(
                 axes.set_ylabel(y_label, color=QUIET)
             if log_scale:
                 axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axes.yaxis.set_minor_formatter(NullFormatter())
             else:
                 axes.set_ylim(-0.03, 1.03)
         figure.set_label(f"{title}: {'; '.join(_in_words(panel, points_of) for panel in panels)}")
@@ -152,11 +152,13 @@ def _draw(axes: Axes, results: Sequence[Result], points_of) -> None:
             color=colour,
             linestyle=dashes,
             marker=marker,
-            markersize=4.5,
+            # Lines can coincide: what is hollow and wide then still shows behind what is filled.
+            markerfacecolor="white" if _variant(model) else colour,
+            markersize=7 if _variant(model) else 4.5,
             linewidth=1.8,
             label=model,
             clip_on=False,  # a point at 0 or 1 is drawn whole
-            zorder=3,
+            zorder=3 if _variant(model) else 4,
         )
         if max(len(v) for v in values.values()) > 1:
             low, high = ([pick(values[v]) for v in x] for pick in (min, max))

@@ -18,6 +18,8 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from keras_attention.calibration import confidence_of
 from keras_attention.inference import InferenceModel
 from keras_attention.litert import FORMAT, SIGNATURE, TENSOR_OF_KIND, vocabulary_entries
+from keras_attention.litert_encoder import until_last_token
+from keras_attention.models import build_decoder_step, build_encoder
 from keras_attention.trained_run import Run
 from keras_attention.vocabulary import RESERVED, UNKNOWN
 from keras_attention.vocabulary_graph import code_points_of
@@ -36,7 +38,8 @@ def write_litert(run: Run, folder: pathlib.Path, name: str, longest_source: int)
         longest_source: S in tokens; what is longer has to be cut by the caller.
 
     Raises:
-        RuntimeError: the model needs an operator that is not a LiteRT builtin.
+        RuntimeError: the model needs an operator that is not a LiteRT builtin, or a shape in it
+            depends on the input.
     """
     decoder = greedy_signature(run, longest_source)
     with tempfile.TemporaryDirectory() as saved_model:
@@ -59,7 +62,11 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
         int32 `[1, T]`, `attention_weights` float32 `[1, T, S]`, `log_probability` and
         `confidence` float32 `[1]`.
     """
-    model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+    model = InferenceModel(
+        until_last_token(build_encoder(run.model, run.config)),
+        build_decoder_step(run.model, run.config),
+        run.config.longest_output,
+    )
     input_name, output_name = (TENSOR_OF_KIND[side.kind] for side in (run.source, run.target))
     spec = tf.TensorSpec([1, longest_source], tf.int32, name=input_name)
     known = code_points_of(run.source) if run.source.kind == "char" else None
@@ -69,10 +76,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
 
     @tf.function(input_signature=[spec])
     def with_variables(tokens):
-        length = _length(tokens)
-        # The encoder would go through the padding step by step, so it is cut off and put back.
-        ids = _ids(tokens[:, :length], known)
-        decoded = model.greedy(ids)
+        decoded = model.greedy(_ids(tokens, known))
         answer_length = tf.cast(decoded.lengths, tf.float32)
         results = {
             output_name: tf.gather(tf.constant(answers), decoded.token_ids),
@@ -82,10 +86,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
             ),
         }
         if model.has_attention:
-            padding = [[0, 0], [0, 0], [0, longest_source - length]]
-            weights = tf.pad(decoded.attention_weights, padding)
-            shape = [1, run.config.longest_output, longest_source]
-            results["attention_weights"] = tf.reshape(weights, shape)  # now known beforehand
+            results["attention_weights"] = decoded.attention_weights
         return results
 
     # With variables, conversion succeeds and running fails: the loops' bodies find them empty.
@@ -111,14 +112,23 @@ def check_operators(model: bytes) -> None:
         raise RuntimeError(f"operators that are not LiteRT builtins: {foreign}")
 
 
-def _length(tokens: tf.Tensor) -> tf.Tensor:
-    """Position of the last token of int32 `[1, S]` that is not 0, counted from 1; at least 1."""
-    positions = tf.range(1, tokens.shape[1] + 1)
-    return tf.maximum(tf.reduce_max(tf.where(tf.not_equal(tokens, 0), positions, 0)), 1)
+def check_shapes(model: bytes) -> None:
+    """Raises RuntimeError unless all shapes in a `.tflite` file are known beforehand.
+
+    LiteRT's compiled models, those of LiteRT.js among them, answer wrongly where one is not.
+    """
+    unknown = sorted(
+        tensor.name.decode()
+        for graph in flatbuffer_utils.convert_bytearray_to_object(model).subgraphs
+        for tensor in graph.tensors
+        if tensor.shapeSignature is not None and (tensor.shapeSignature < 0).any()
+    )
+    if unknown:
+        raise RuntimeError(f"tensors whose shapes depend on the input: {unknown[:5]}")
 
 
 def _ids(tokens: tf.Tensor, known: np.ndarray | None) -> tf.Tensor:
-    """int32 `[1, length]` without padding into ids; 0 only where there is nothing at all.
+    """int32 `[1, S]` into ids, 0 behind the last token that is not 0.
 
     A 0 between other tokens would be U+0000, which is unknown like every character that is not in
     `known`. Without `known` the tokens are ids already.
@@ -126,10 +136,12 @@ def _ids(tokens: tf.Tensor, known: np.ndarray | None) -> tf.Tensor:
     if known is None:
         ids = tokens
     else:
-        same = tf.cast(tf.equal(tokens[..., None], tf.constant(known)), tf.int32)
+        same = tf.cast(tf.equal(tokens[..., None], tf.constant(known)), tf.int32)  # [1, S, known]
         ids = tf.reduce_sum(same * tf.range(len(RESERVED), len(RESERVED) + len(known)), axis=-1)
     ids = tf.where(tf.equal(ids, 0), UNKNOWN, ids)
-    return ids * tf.cast(tf.reduce_any(tf.not_equal(tokens, 0)), tf.int32)
+    positions = tf.range(1, tokens.shape[1] + 1)
+    last = tf.reduce_max(tf.where(tf.not_equal(tokens, 0), positions, 0), axis=-1, keepdims=True)
+    return tf.where(positions <= last, ids, 0)
 
 
 def _module(function: Callable) -> tf.Module:
@@ -144,6 +156,7 @@ def _convert(saved_model: str, optimizations: list) -> bytes:
     converter.optimizations = optimizations
     model = converter.convert()
     check_operators(model)
+    check_shapes(model)
     return model
 
 

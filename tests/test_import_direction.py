@@ -92,8 +92,10 @@ ALLOWED = {
     "export_saved_model": {
         *("calibration", "inference", "serving_warmup", "trained_run", "vocabulary_graph"),
     },
+    "litert_encoder": set(),
     "export_litert": {
-        *("calibration", "inference", "litert", "trained_run", "vocabulary", "vocabulary_graph"),
+        *("calibration", "inference", "litert", "litert_encoder", "models", "trained_run"),
+        *("vocabulary", "vocabulary_graph"),
     },
     "export_publish": {"errors", "export_layout", "files"},
     "export_folder": {

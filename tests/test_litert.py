@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.interpreter import Interpreter
 from export_fixtures import (
     CHARACTERS,
@@ -26,7 +27,7 @@ from packaging.requirements import Requirement  # pytest brings it
 
 from keras_attention.config import Config
 from keras_attention.errors import UserError
-from keras_attention.export_litert import check_operators, write_litert
+from keras_attention.export_litert import check_operators, check_shapes, write_litert
 from keras_attention.inference import InferenceModel
 from keras_attention.litert import LiteRTReader
 from keras_attention.models import build_training_model
@@ -125,6 +126,34 @@ def test_same_answers_as_keras(run, translator):
     assert parity.same_text == parity.n == len(texts)
 
 
+def test_a_compiled_model_gives_the_same_as_the_interpreter(file, translator, run):
+    """LiteRT's newer interface, that of LiteRT.js, cannot do what the interpreter can: where a shape
+    depends on the input its answers are wrong from the second call on."""
+    texts = [*random_texts(run.source, 6, seed=2, longest=S), "", "a"]
+    for path in with_quantised(file):
+        model = CompiledModel.from_file(str(path))
+        names = model.get_signature_list()["greedy"]["outputs"]
+        sizes = {"code_points": (T, np.int32), "attention_weights": (T * S, np.float32)}
+        for expected in Translator.load(path).translate(texts):
+            inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+            inputs[0].write(code_points(*map(ord, expected.source_tokens)))
+            model.run_by_index(0, inputs, outputs)
+            answer = {
+                name: buffer.read(*sizes.get(name, (1, np.float32)))
+                for name, buffer in zip(names, outputs, strict=True)
+            }
+            length = len(expected.target_tokens)
+            assert "".join(map(chr, answer["code_points"][:length])) == expected.text
+            assert not answer["code_points"][length:].any()
+            assert answer["log_probability"][0] == pytest.approx(expected.log_probability, abs=1e-4)
+            weights = np.reshape(answer["attention_weights"], (T, S))
+            np.testing.assert_allclose(
+                weights[:length, : len(expected.source_tokens)],
+                expected.attention_weights,
+                atol=1e-4,
+            )
+
+
 def test_an_answer_does_not_depend_on_the_one_before(translator, run):
     short, long = random_texts(run.source, 1)[0], CHARACTERS[-1] * S
     first, _, again = translator.translate([short, long, short])
@@ -187,6 +216,16 @@ class TestOperators:
     def test_all_are_builtins(self, file):
         for path in with_quantised(file):
             check_operators(path.read_bytes())
+            check_shapes(path.read_bytes())
+
+    def test_a_shape_that_depends_on_the_input_is_seen(self):
+        def cut(numbers):
+            return numbers[: tf.reduce_sum(tf.cast(numbers > 0, tf.int32))] * 2
+
+        model = self.convert(cut, tf.TensorSpec([8], tf.int32))
+        check_operators(model)
+        with pytest.raises(RuntimeError, match="shapes depend on the input"):
+            check_shapes(model)
 
     def test_a_flex_operator_is_seen(self):
         spec = tf.TensorSpec([2, 2], tf.float32)

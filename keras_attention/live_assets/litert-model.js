@@ -7,10 +7,13 @@ const NO_CHARACTER = -1; // stands for U+0000, since 0 is padding
 const UNKNOWN = 3;
 const WORDS = /[^ \t\n\r\f\v]+/g;
 
+// Halves of surrogate pairs are no characters.
+const wellFormed = (text) => text.replace(/\p{Surrogate}/gu, "\ufffd");
+
 export async function open(settings, report) {
   report.loading();
   const { description } = settings;
-  const { signature, longest_source, longest_output } = description;
+  const { signature, longest_source } = description;
   await loadLiteRt(new URL("../litert-js/wasm/", import.meta.url).href);
   const file = new URL(`../${settings.file}`, import.meta.url).href;
   const model = await loadAndCompile(file, { accelerator: "wasm" });
@@ -19,7 +22,9 @@ export async function open(settings, report) {
   const idOf = new Map((description.source_vocabulary ?? []).map((token, id) => [token, id]));
   idOf.delete(null); // reserved ids have no token
 
-  function encode(text) {
+  function encode(given) {
+    const form = description.normal_form ?? "none";
+    const text = form === "none" ? given : given.normalize(form);
     if (description.source_tokens === "word") {
       const tokens = text.match(WORDS) ?? [];
       return { tokens, ids: tokens.map((token) => idOf.get(token) ?? UNKNOWN) };
@@ -50,8 +55,10 @@ export async function open(settings, report) {
   }
 
   return {
+    length: (text) => encode(wellFormed(text)).tokens.length,
+
     async answer(text) {
-      const { tokens, ids } = encode(text.toWellFormed?.() ?? text);
+      const { tokens, ids } = encode(wellFormed(text));
       const results = await run(ids);
       const length = results[output].filter((id) => id !== 0).length;
       const targetTokens = decode(results[output].slice(0, length));
@@ -68,6 +75,5 @@ export async function open(settings, report) {
       };
     },
     alternatives: null, // a .tflite file decodes greedily
-    longestOutput: longest_output,
   };
 }

@@ -1,7 +1,7 @@
 // A text box whose text is answered as it is typed, with the attention behind the answer.
 //
 // The model is a module of its own (server-model.js or litert-model.js) whose `open` gives
-// { answer(text, signal), alternatives(text, signal) or null }. What is shown, except the history,
+// { length(text), answer(text, signal), alternatives(text, signal) or null }. What is shown, except the history,
 // stands in the fragment of the address, which browsers never send to a server.
 import { percent, WORDS } from "./words.js";
 
@@ -74,11 +74,6 @@ function typed() {
   pausing = setTimeout(ask, composing ? COMPOSING_PAUSE : PAUSE);
 }
 
-const lengthOf = (text) =>
-  settings.sourceTokens === "word" && settings.description
-    ? (text.match(/[^ \t\n\r\f\v]+/g) ?? []).length
-    : Array.from(text).length;
-
 // Answers the text in the box; `wanted` is what a link asks to be shown of the answer.
 async function ask(wanted = {}) {
   clearTimeout(pausing);
@@ -86,14 +81,14 @@ async function ask(wanted = {}) {
   const mine = (asking = new AbortController());
   const text = element("text").value;
   if (text === "") return showNothing();
-  const length = lengthOf(text);
-  if (length > settings.longestText) {
-    showNothing();
-    return say(() => words.tooLong(length, settings.longestText));
-  }
   element("result").setAttribute("aria-busy", "true");
   try {
-    const { answer, alternatives } = await model;
+    const { length, answer, alternatives } = await model;
+    if (mine.signal.aborted) return;
+    if (length(text) > settings.longestText) {
+      showNothing();
+      return say(() => words.tooLong(length(text), settings.longestText));
+    }
     const found = await answer(text, mine.signal);
     if (mine.signal.aborted) return;
     say(() => "");
@@ -123,6 +118,7 @@ function showNothing() {
   hypotheses = [];
   say(() => "");
   element("result").hidden = true;
+  element("result").removeAttribute("aria-busy");
   element("alternatives-part").hidden = true;
   address();
 }

@@ -42,6 +42,8 @@ export async function open(settings, report) {
   const sourceOf = (outputs) => outputs.source_tokens[0].slice(0, outputs.source_length[0]);
 
   return {
+    length: (text) => Array.from(text).length,
+
     async answer(text, signal) {
       const outputs = await ask(settings.hasAttention ? "attention" : "serving_default", text, signal);
       return hypothesis(outputs, settings.hasAttention ? sourceOf(outputs) : [], 0);

@@ -127,7 +127,7 @@ def test_same_answers_as_keras(run, translator):
 
 
 def test_a_compiled_model_gives_the_same_as_the_interpreter(file, translator, run):
-    """LiteRT's newer interface, that of LiteRT.js, cannot do what the interpreter can: where a shape
+    """LiteRT's newer interface, that of LiteRT.js, bears less than the interpreter: where a shape
     depends on the input its answers are wrong from the second call on."""
     texts = [*random_texts(run.source, 6, seed=2, longest=S), "", "a"]
     for path in with_quantised(file):

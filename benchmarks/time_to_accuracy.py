@@ -1,0 +1,128 @@
+"""Time from process start to a saved model with 99.9 % exact match on test.
+
+    python -m benchmarks.time_to_accuracy [--torch-python PYTHON] [--data book dates] [--rounds 1]
+
+Side by side in one run, each in processes of its own: `train.py` with its defaults; PyTorch with
+the book's recipe and with ours; plain Keras with built-in layers and padded batches. All but the
+first look at the test pairs after each epoch and stop at 99.9 %, which flatters them: `train.py`
+chooses by validation pairs, runs to the end of its schedule, draws a figure and writes the rest of
+the run folder, and its whole time counts. Decoding is greedy. A contestant that has not reached
+99.9 % when its epochs are over is shown with what it reached.
+
+CPU seconds are those of all threads; where other programs take the cores they are the fairer
+figure. "book" needs `book_dates/date.txt` in the folder named by KERAS_ATTENTION_DATA; its split is
+the book's. About 15 minutes on two cores for one data set, most of it for the others.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from keras_attention.data import Splits, load_splits, write_pairs
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+def write_book_data(folder: pathlib.Path) -> bool:
+    """The book's file as a folder of three parts; False where the file is not there."""
+    from keras_attention.dates import read_book_dates, split_book_dates
+
+    path = pathlib.Path(os.environ.get("KERAS_ATTENTION_DATA", ".")) / "book_dates" / "date.txt"
+    if not path.is_file():
+        return False
+    training, test = split_book_dates(read_book_dates(path))
+    cut = len(training) - len(training) // 20
+    for name, pairs in zip(Splits._fields, (training[:cut], training[cut:], test), strict=True):
+        write_pairs(folder / f"{name}.tsv", pairs)
+    return True
+
+
+def contestants(data: pathlib.Path, out: pathlib.Path, torch_python: str | None) -> dict:
+    """Name to command; each is given the seed as its last argument."""
+    ours = [sys.executable, "train.py", "--data", data, "--out", out / "run", "--overwrite"]
+    commands = {"keras_attention": ours}
+    if torch_python:
+        for recipe in ("ours", "book"):
+            commands[f"PyTorch, {recipe} recipe"] = [
+                *(torch_python, "-m", "benchmarks.torch_seq2seq", "train"),
+                *("--data", data, "--out", out / "model.pt", "--recipe", recipe),
+            ]
+    commands["Keras, built-in layers"] = [
+        *(sys.executable, "-m", "benchmarks.plain_keras"),
+        *("--data", data, "--out", out / "model.keras"),
+    ]
+    return commands
+
+
+def run(command: list, seed: int) -> dict:
+    """Seconds of the whole process, and what it reached."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    result = subprocess.run(
+        [str(part) for part in [*command, "--seed", seed]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if result.returncode:
+        sys.exit(f"{command}: {result.stderr}")
+    last = result.stdout.splitlines()[-1]
+    if last.startswith("exact match on test: "):
+        found = {"exact_match": float(last.split()[4]), "epochs": result.stdout.count("Epoch ")}
+    else:
+        found = json.loads(last)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": seconds, "cpu_seconds": cpu, "load": os.getloadavg()[0], **found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--torch-python", help="a Python that has PyTorch; without it only Keras")
+    parser.add_argument("--data", nargs="+", choices=("book", "dates"), default=("book", "dates"))
+    parser.add_argument("--rounds", type=int, default=1, help="with seeds 1, 2, ...")
+    parser.add_argument("--only", default="", help="contestants whose names hold this")
+    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    options = parser.parse_args()
+    rows = []
+    print("| data | contestant | seconds | CPU seconds | exact match | epochs | load |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name in options.data:
+            data = ROOT / "data" / "dates"
+            if name == "book":
+                data = folder / "book"
+                data.mkdir()
+                if not write_book_data(data):
+                    print("the book's date.txt is not there: left out", file=sys.stderr)
+                    continue
+            load_splits(data, seed=1)  # so that all find the files in memory
+            for who, command in contestants(data, folder, options.torch_python).items():
+                if options.only not in who:
+                    continue
+                runs = [run(command, seed) for seed in range(1, options.rounds + 1)]
+                row = {
+                    key: statistics.median(r[key] for r in runs)
+                    for key in ("seconds", "cpu_seconds", "exact_match", "epochs", "load")
+                }
+                rows.append({"data": name, "contestant": who, **row, "runs": runs})
+                print(
+                    f"| {name} | {who} | {row['seconds']:.1f} | {row['cpu_seconds']:.1f} "
+                    f"| {row['exact_match']:.4f} | {row['epochs']:g} | {row['load']:.1f} |",
+                    flush=True,
+                )
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -201,18 +201,22 @@ def line_of(name: str, row: list[float], spread: str) -> str:
 
 def notes_of(results: dict) -> list[str]:
     singles = [single for result in results.values() for single in result["single"]]
-    errors = [expected_calibration_error(s["confidences"], s["right"]) for s in singles]
-    pooled = expected_calibration_error(
-        [value for s in singles for value in s["confidences"]],
-        [value for s in singles for value in s["right"]],
-    )
+    together = [result["ensemble"] for result in results.values()]
+    errors = [pooled_calibration_error([single]) for single in singles]
     minutes = sum(sum(result["cpu_seconds"]) for result in results.values()) / 60
     return [
-        f"Expected calibration error of single models: {pooled:.3f} over all words together, "
-        f"{statistics.mean(errors):.3f} as the mean over models of {len(singles[0]['right'])} "
-        "words each.",
+        f"Expected calibration error over all words: {pooled_calibration_error(singles):.3f} for "
+        f"single models, {pooled_calibration_error(together):.3f} for ensembles; mean over single "
+        f"models, {len(singles[0]['right'])} words each: {statistics.mean(errors):.3f}.",
         f"Training took {minutes:.0f} CPU minutes in all.",
     ]
+
+
+def pooled_calibration_error(scored: list[dict]) -> float:
+    return expected_calibration_error(
+        [value for one in scored for value in one["confidences"]],
+        [value for one in scored for value in one["right"]],
+    )
 
 
 if __name__ == "__main__":

@@ -110,7 +110,8 @@ def restore(path: pathlib.Path, model, optimizer) -> list[np.ndarray]:
 def _opened(path: pathlib.Path):
     """The arrays of a checkpoint; whatever goes wrong in reading them is told as damage."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        # Opened here, since NumPy leaves a file open that it finds damaged.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             yield arrays
     except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
         raise UserError(f"{path}: is missing or damaged; start again with --overwrite") from None

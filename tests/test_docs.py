@@ -1,14 +1,16 @@
 """The documentation is true: its Python blocks run, the tests and files that it names exist.
 
-Every block that starts with ```python in docs/*.md and README.md is executed, in the order of the
-page; the blocks of one page share their names, and the working directory is an empty folder. A
-block that cannot run here (it needs a trained run, the network, a minute) is marked by a line just
-above it:
+Every block that starts with ```python in docs/, below it, and in README.md is executed, in the
+order of the page; the blocks of one page share their names, and the working directory is an empty
+folder. A block that cannot run here (it needs a trained run, the network, a minute) is marked by a
+line just above it:
 
     <!-- not run: needs a trained run -->
 
 Such a block must still compile. Blocks of other languages (bash, text, json) are not run; commands
 are tested where the script they call is.
+
+A Korean page holds the blocks of its English page, letter for letter, so that one run serves both.
 """
 
 import pathlib
@@ -18,12 +20,25 @@ import textwrap
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
-PAGES = sorted(ROOT.glob("docs/*.md")) + [path for path in [ROOT / "README.md"] if path.exists()]
+PAGES = sorted(ROOT.glob("docs/**/*.md")) + sorted(ROOT.glob("README*.md"))
+KOREAN = {
+    page: ROOT / "README.md" if page.parent == ROOT else ROOT / "docs" / "course" / page.name
+    for page in PAGES
+    if page.name == "README.ko.md" or page.parent.name == "ko"
+}
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<ticks>```+)python\s*\n(?P<code>.*?)^ *(?P=ticks) *$", re.M | re.S
 )
 NOT_RUN = re.compile(r"<!-- not run: \S.*-->\s*\Z")
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+# Of any language but diagrams and equations, whose words are translated.
+ANY_FENCE = re.compile(r"^ *```(?!mermaid|math)\w+\n.*?^ *```$", re.M | re.S)
+
+
+def name_of(page: pathlib.Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 def python_blocks(text: str) -> list[tuple[int, str, bool]]:
@@ -36,7 +51,7 @@ def python_blocks(text: str) -> list[tuple[int, str, bool]]:
     return found
 
 
-@pages
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in KOREAN], ids=name_of)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
@@ -60,6 +75,34 @@ def test_links_to_files_lead_somewhere(page):
         r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text(encoding="utf-8")
     ):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def numbers_in_tables(text: str) -> list[str]:
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return re.findall(r"\d+(?:[.,]\d+)*", "\n".join(rows))
+
+
+@pytest.mark.parametrize("page", KOREAN, ids=name_of)
+def test_korean_pages_hold_the_same_blocks_pictures_and_numbers(page):
+    korean, english = (path.read_text(encoding="utf-8") for path in (page, KOREAN[page]))
+    assert ANY_FENCE.findall(korean) == ANY_FENCE.findall(english)
+    assert re.findall(r"!\[.*?\]\((.*?)\)", korean) == re.findall(r"!\[.*?\]\((.*?)\)", english)
+    assert numbers_in_tables(korean) == numbers_in_tables(english)
+    assert len(re.findall("^#+ ", korean, re.M)) == len(re.findall("^#+ ", english, re.M))
+
+
+def test_every_page_of_the_course_is_there_in_korean():
+    names = {path.name for path in (ROOT / "docs" / "course").glob("*.md")}
+    assert names == {path.name for path in (ROOT / "docs" / "ko").glob("*.md")}
+    listed = re.findall(r"\]\((\d-[^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text())
+    assert sorted(listed) == listed and set(listed) == names - {"README.md"}
+
+
+def test_pictures_are_small_and_shown():
+    texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for picture in (ROOT / "docs" / "images").iterdir():
+        assert picture.stat().st_size < 200_000, f"{picture.name} is too large"
+        assert f"images/{picture.name})" in texts, f"{picture.name} is shown on no page"
 
 
 def test_blocks_are_found():

@@ -6,6 +6,7 @@ import pathlib
 
 from keras_attention.commands import verb_parser
 from keras_attention.data import read_pairs
+from keras_attention.errors import UserError
 from keras_attention.export_layout import LITERT, read_manifest
 
 EXAMPLES_SHOWN = 12
@@ -27,6 +28,11 @@ def run(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     export = pathlib.Path(options.live)
     manifest = read_manifest(export)
+    if not manifest["has_attention"]:
+        raise UserError(
+            f"{export}: is of a model without attention, so there is nothing to view; train one "
+            "with --attention dot"
+        )
     from keras_attention import live_page
 
     litert_js = live_page.find_litert_js(options.litert_js)

@@ -316,5 +316,11 @@ model.then(
 );
 await fromAddress();
 box.focus();
-// For tests and the curious: the same answers as the page shows.
-globalThis.attentionPage = { settings, answer: async (text) => (await model).answer(text) };
+// For tests and the curious: what the page shows, and the same answers as it gets.
+globalThis.attentionPage = {
+  settings,
+  answer: async (text) => (await model).answer(text),
+  get shown() {
+    return shown;
+  },
+};

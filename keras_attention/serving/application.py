@@ -142,7 +142,7 @@ class Application:
         headers = dict(scope["headers"])
         if self._settings.local_only and not _names_this_machine(headers.get(b"host", b"")):
             raise StatusError("This server answers this machine only", "PERMISSION_DENIED")
-        if not path.lower().startswith(("/v1/", "/v1")) or path.lower()[3:4] not in ("", "/"):
+        if not path.lower().startswith("/v1/"):
             return self._file(method, path, described)
         if method == "OPTIONS" and self._settings.cors:
             described.what = "preflight"

@@ -241,6 +241,7 @@ def test_constructor_errors(arguments, message):
         (lambda a: a(QUERY, VALUE, key=KEY[:, :4]), r"same length Tv. Received: key.shape=\(2, 4"),
         (lambda a: a(QUERY[:1], VALUE, key=KEY), r"same batch size of query, value and key"),
         (lambda a: a(QUERY, VALUE, key=KEY, mask=MASK[:, :4]), r"Received: mask.shape=\(2, 4\)"),
+        (lambda a: a(QUERY, VALUE, key=KEY, mask=MASK[:, :1]), r"Received: mask.shape=\(2, 1\)"),
         (lambda a: a(QUERY, VALUE, key=KEY, mask=MASK[0]), r"mask is \(B, Tv\) or \(B, Tq, Tv\)"),
         (lambda a: a(QUERY, VALUE, key=KEY, query_mask=MASK), r"query_mask has one value for each"),
     ],

@@ -37,7 +37,7 @@ def pair_of_maps(example: ShownExample) -> str:
     total_width = 2 * one + GAP if beside else one
     total_height = top + height + 12 if beside else 2 * (top + height + 14)
     words = (
-        f"{''.join(example.source) if not slanted else ' '.join(example.source)}: mean divergence "
+        f"{(' ' if slanted else '').join(source)}: mean divergence "
         f"{sum(example.divergence) / max(1, len(example.divergence)):.3f} nats"
     )
     return svg.figure("Two attentions, one answer", words, total_width, total_height, parts)

@@ -110,9 +110,9 @@ ALLOWED = {
     "character_rules": {"data", "findings"},
     "check": {"character_rules", "data", "errors", "findings", "normal_form", "pair_rules"},
     "explanation": {
-        *("attention", "config", "data", "dates", "decoding", "errors", "figure_files", "files"),
-        *("inference", "input_pipeline", "metrics", "models", "trained_run", "training"),
-        *("translation", "translator", "vocabulary", "visualize"),
+        *("config", "data", "dates", "decoding", "errors", "files", "inference"),
+        *("input_pipeline", "models", "run_reader", "trained_run", "training_step"),
+        *("translator", "vocabulary"),
     },
 }
 # The verbs may use whatever there is; nothing uses them.

@@ -21,6 +21,7 @@ from keras_attention.quiet import import_tensorflow_quietly
 
 HERE = pathlib.Path(__file__).parent
 BATCH_SIZE = 32
+CLASSES = {"0": "negative", "1": "positive"}  # of the paper's file
 LEAST_WORDS = 6  # as in the paper, which drops texts of up to five
 
 
@@ -82,7 +83,8 @@ def read_reviews(path: str, seed: int) -> Splits:
             with open(path, encoding="utf-8", newline="") as file:
                 for row in csv.DictReader(file):
                     if len(row["text"].split()) >= LEAST_WORDS:
-                        parts[row["exp_split"]].append(Pair(row["text"], row["label"]))
+                        label = CLASSES.get(row["label"], row["label"])
+                        parts[row["exp_split"]].append(Pair(row["text"], label))
         except (OSError, KeyError) as error:
             raise UserError(
                 f"{path}: cannot be read as a table of text, label, exp_split: {error}"

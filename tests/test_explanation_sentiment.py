@@ -96,7 +96,7 @@ def test_the_papers_file_is_read_with_its_own_split(sentiment, tmp_path):
     path.write_text("text,label,exp_split\n" + "\n".join(rows) + "\n")
     splits = sentiment.read_reviews(str(path), seed=1)
     assert [len(part) for part in splits] == [1, 1, 1]
-    assert splits.valid[0].target == "0"
+    assert splits.valid[0].target == "negative"
     path.write_text("words,label\na,1\n")
     with pytest.raises(UserError, match="text, label, exp_split"):
         sentiment.read_reviews(str(path), seed=1)

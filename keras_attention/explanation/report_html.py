@@ -218,8 +218,9 @@ def _example(example: ShownExample, drawing: str) -> str:
 
 
 def _shaded(tokens, weights) -> str:
+    # By the square root, so that a tenth of the weight still shows; the number is in the tooltip.
     return " ".join(
-        f'<span style="background: color-mix(in srgb, var(--accent) {round(70 * w)}%, transparent)"'
+        f'<span style="background: color-mix(in srgb, var(--accent) {round(75 * w**0.5)}%, transparent)"'
         f' title="{w:.3f}">{escape(visible(token))}</span>'
         for token, w in zip(tokens, weights, strict=True)
     )

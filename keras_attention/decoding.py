@@ -62,6 +62,7 @@ def greedy_decode(
     rows: tf.Tensor | int,
     longest_output: int,
     width: tf.Tensor,
+    builtin_only: bool = False,
 ) -> Decoded:
     """Takes the likeliest token at every step, until all rows have ended.
 
@@ -71,6 +72,8 @@ def greedy_decode(
         rows: n.
         longest_output: T, the number of tokens after which decoding stops.
         width: S, the number of columns of the attention that `step` returns.
+        builtin_only: Use only what LiteRT has builtin. Each step then copies what all steps have
+            written, so that time grows with the square of T.
     """
     columns = tf.maximum(width, 1)  # an update of nothing is an error
 
@@ -86,8 +89,7 @@ def greedy_decode(
         token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
         weights = tf.where(finished[:, None], tf.zeros_like(weights), weights)
         weights = tf.pad(weights, [[0, 0], [0, columns - width]])
-        tokens = tf.tensor_scatter_nd_update(tokens, [[t]], token[None])
-        attention = tf.tensor_scatter_nd_update(attention, [[t]], weights[None])
+        tokens, attention = _write(tokens, t, token), _write(attention, t, weights)
         return t + 1, token, finished, score, tokens, attention, states
 
     start = (
@@ -95,12 +97,13 @@ def greedy_decode(
         tf.fill([rows], START),
         tf.zeros([rows], tf.bool),
         tf.zeros([rows], tf.float32),
-        tf.zeros([longest_output, rows], tf.int32),
-        tf.zeros([longest_output, rows, columns], tf.float32),
+        _steps_of(tf.zeros([longest_output, rows], tf.int32), builtin_only),
+        _steps_of(tf.zeros([longest_output, rows, columns], tf.float32), builtin_only),
         list(states),
     )
     _, _, _, score, tokens, attention, _ = tf.while_loop(running, advance, start)
-    tokens = tf.transpose(tokens)  # [n, T]
+    attention = _stack(attention)
+    tokens = tf.transpose(_stack(tokens))  # [n, T]
     lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=1)
     return Decoded(tokens, lengths, score, tf.transpose(attention, [1, 0, 2])[..., :width])
 
@@ -157,9 +160,8 @@ def beam_search(
         weights = tf.pad(tf.gather(weights, row), [[0, 0], [0, columns - width]])
         weights = tf.reshape(weights, [rows, k, columns])
         weights = tf.where(finished[..., None], tf.zeros_like(weights), weights)
-        tokens = tf.tensor_scatter_nd_update(tokens, [[t]], token[None])
-        parents = tf.tensor_scatter_nd_update(parents, [[t]], parent[None])
-        attention = tf.tensor_scatter_nd_update(attention, [[t]], weights[None])
+        tokens, parents = _write(tokens, t, token), _write(parents, t, parent)
+        attention = _write(attention, t, weights)
         return t + 1, token, finished, score, length, tokens, parents, attention, states
 
     # One hypothesis to begin with: k equal ones would all make the same choices.
@@ -170,18 +172,37 @@ def beam_search(
         tf.zeros([rows, k], tf.bool),
         first,
         tf.zeros([rows, k], tf.int32),
-        tf.zeros([longest_output, rows, k], tf.int32),
-        tf.zeros([longest_output, rows, k], tf.int32),
-        tf.zeros([longest_output, rows, k, columns], tf.float32),
+        _steps_of(tf.zeros([longest_output, rows, k], tf.int32)),
+        _steps_of(tf.zeros([longest_output, rows, k], tf.int32)),
+        _steps_of(tf.zeros([longest_output, rows, k, columns], tf.float32)),
         [tf.repeat(state, k, axis=0) for state in states],
     )
     steps, _, _, score, _, tokens, parents, attention, _ = tf.while_loop(running, advance, start)
-    tokens, attention = _trace_back(steps, tokens, parents, attention)
+    tokens, attention = _trace_back(steps, *map(_stack, (tokens, parents, attention)))
     exists = score > IMPOSSIBLE / 2
     tokens = tf.where(exists[..., None], tokens, PADDING)  # [n, k, T]
     attention = tf.where(exists[..., None, None], attention, 0.0)
     lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=-1)
     return Decoded(tokens, lengths, tf.where(exists, score, IMPOSSIBLE), attention[..., :width])
+
+
+def _steps_of(zeros: tf.Tensor, builtin_only: bool = False) -> tf.TensorArray | tf.Tensor:
+    """Where a loop writes what each of its steps gives; `zeros` is what stands there before."""
+    if builtin_only:
+        return zeros
+    # A tensor updated in a loop is copied in each step, a TensorArray is not.
+    array = tf.TensorArray(zeros.dtype, zeros.shape[0], element_shape=zeros.shape[1:])
+    return array.unstack(zeros)
+
+
+def _write(steps, t, value):
+    if isinstance(steps, tf.TensorArray):
+        return steps.write(t, value)
+    return tf.tensor_scatter_nd_update(steps, [[t]], value[None])
+
+
+def _stack(steps) -> tf.Tensor:
+    return steps.stack() if isinstance(steps, tf.TensorArray) else steps
 
 
 def _trace_back(steps, tokens, parents, attention):
@@ -202,13 +223,13 @@ def _trace_back(steps, tokens, parents, attention):
     def back(t, branch, traced_tokens, traced_attention):
         token = tf.gather(tokens[t], branch, batch_dims=1)
         weights = tf.gather(attention[t], branch, batch_dims=1)
-        traced_tokens = tf.tensor_scatter_nd_update(traced_tokens, [[t]], token[None])
-        traced_attention = tf.tensor_scatter_nd_update(traced_attention, [[t]], weights[None])
-        return t - 1, tf.gather(parents[t], branch, batch_dims=1), traced_tokens, traced_attention
+        branch = tf.gather(parents[t], branch, batch_dims=1)
+        return t - 1, branch, _write(traced_tokens, t, token), _write(traced_attention, t, weights)
 
     _, _, tokens_out, attention_out = tf.while_loop(
         lambda t, *_: t >= 0,
         back,
-        (steps - 1, branch, tf.zeros_like(tokens), tf.zeros_like(attention)),
+        (steps - 1, branch, *(_steps_of(tf.zeros_like(part)) for part in (tokens, attention))),
     )
+    tokens_out, attention_out = _stack(tokens_out), _stack(attention_out)
     return tf.transpose(tokens_out, [1, 2, 0]), tf.transpose(attention_out, [1, 2, 0, 3])

@@ -41,11 +41,11 @@ class StepDecoder:
         """
         raise NotImplementedError
 
-    def greedy(self, source_ids: tf.Tensor) -> Decoded:
+    def greedy(self, source_ids: tf.Tensor, builtin_only: bool = False) -> Decoded:
         """Greedy decoding of int32 `(n, S)`; see `decoding.greedy_decode`."""
         rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
         step, states, width = self.prepare(source_ids, 1)
-        decoded = greedy_decode(step, states, rows, self.longest_output, width)
+        decoded = greedy_decode(step, states, rows, self.longest_output, width, builtin_only)
         return self._of_length(decoded, length)
 
     def beam(self, source_ids: tf.Tensor, beam_width: int, length_penalty: float = 0.0) -> Decoded:

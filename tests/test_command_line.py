@@ -238,8 +238,16 @@ def test_tensorflow_adds_nothing_to_what_is_said(trained, tmp_path, reversal_fol
     """True processes: an answer is all that is printed, an error the one line on standard error."""
 
     def run(*command):
-        command = [sys.executable, *map(str, command)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        # As a shell starts them: TensorFlow, imported in this process, sets its log level for all.
+        environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+        return subprocess.run(
+            [sys.executable, *map(str, command)],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     verbs = ("-m", "keras_attention")
     done = run(*verbs, "translate", trained.path, "abc")

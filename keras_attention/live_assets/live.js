@@ -130,7 +130,9 @@ function showHypothesis(hypothesis, index, wantedSelection) {
   place = index;
   selection = null;
   draw();
-  if (wantedSelection && shown.weights?.length) view.select(wantedSelection);
+  const { row = null, column = null } = wantedSelection ?? {};
+  const fits = row < shown.targetTokens?.length && column < shown.sourceTokens.length;
+  if (wantedSelection && fits) view.select(wantedSelection);
   address();
 }
 

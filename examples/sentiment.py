@@ -141,6 +141,7 @@ class Trainer:
             steps_per_epoch=-(-len(self.splits.train) // BATCH_SIZE),
             validation_data=self.arrays(self.splits.valid),
             epochs=self.options.epochs,
+            shuffle=False,  # they are
             verbose=2,
         )
         return model, np.array(history.history["val_accuracy"])

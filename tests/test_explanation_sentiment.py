@@ -50,13 +50,16 @@ def test_the_audit_of_a_classifier(sentiment):
     kernel[vocabulary.encode(["dull"]).flat[0], 0] = -3
     kernel[vocabulary.encode(["fresh"]).flat[0], 0] = 3
     model.get_layer("source_embedding").set_weights([kernel])
-    model.get_layer("encoder").set_weights(
-        [np.eye(4, 8, dtype=np.float32), np.zeros(8, np.float32)]
-    )
+    model.get_layer("encoder").set_weights([np.eye(8, dtype=np.float32), np.zeros(8, np.float32)])
     affine = np.zeros((8, 2), np.float32)
     affine[0] = [-20, 20]
     model.get_layer("affine").set_weights([affine, np.zeros(2, np.float32)])
-    texts = ["the dull and the was", "fresh and the the was", "and the dull <b>", "the fresh was"]
+    texts = [
+        "the dull and <b>",
+        "fresh and the the <b> was",
+        "and the dull <b>",
+        "the fresh <b> was",
+    ]
     report = audit_classifier(
         ClassifierSubject(model), texts, [0, 1, 0, 1], vocabulary, ("bad", "good"), 2, "by hand"
     )

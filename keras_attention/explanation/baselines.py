@@ -128,7 +128,8 @@ def train_once(
         )
         for step, batch in enumerate(batches, 1):
             training_step(*batch)
-            progress(100 * (epoch * steps + step) // (config.epochs * steps))
+            done = (epoch * steps + step) / (config.epochs * steps)
+            progress(min(100, int(100 * done)))
     return Run(config, run.source, run.target, model)
 
 

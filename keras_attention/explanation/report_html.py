@@ -218,12 +218,13 @@ def _example(example: ShownExample, drawing: str) -> str:
 
 
 def _shaded(tokens, weights) -> str:
-    # By the square root, so that a tenth of the weight still shows; the number is in the tooltip.
-    return " ".join(
-        f'<span style="background: color-mix(in srgb, var(--accent) {round(75 * w**0.5)}%, transparent)"'
-        f' title="{w:.3f}">{escape(visible(token))}</span>'
-        for token, w in zip(tokens, weights, strict=True)
-    )
+    parts = []
+    for token, weight in zip(tokens, weights, strict=True):
+        # By the square root, so that a tenth of the weight shows; the number is in the tooltip.
+        shade = f"color-mix(in srgb, var(--accent) {round(75 * weight**0.5)}%, transparent)"
+        label = escape(visible(token))
+        parts.append(f'<span style="background: {shade}" title="{weight:.3f}">{label}</span>')
+    return " ".join(parts)
 
 
 def _erasure(report: Report, drawings: dict[str, str]) -> list[str]:

@@ -3,11 +3,11 @@
     python -m benchmarks.time_to_accuracy [--torch-python PYTHON] [--data book dates] [--rounds 1]
 
 Side by side in one run, each in processes of its own: `train.py` with its defaults; PyTorch with
-the book's recipe and with ours; plain Keras with built-in layers and padded batches. All but the
-first look at the test pairs after each epoch and stop at 99.9 %, which flatters them: `train.py`
-chooses by validation pairs, runs to the end of its schedule, draws a figure and writes the rest of
-the run folder, and its whole time counts. Decoding is greedy. A contestant that has not reached
-99.9 % when its epochs are over is shown with what it reached.
+our recipe and with the book's; plain Keras with built-in layers and padded batches. The last two
+look at the test pairs after each epoch and stop at 99.9 %, which flatters them; our recipe goes to
+the end of its schedule in both. `train.py` also chooses by validation pairs, draws a figure and
+writes the rest of the run folder, and its whole time counts. Decoding is greedy. A contestant that
+has not reached 99.9 % when its epochs are over is shown with what it reached.
 
 CPU seconds are those of all threads; where other programs take the cores they are the fairer
 figure. "book" needs `book_dates/date.txt` in the folder named by KERAS_ATTENTION_DATA; its split is

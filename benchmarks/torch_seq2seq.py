@@ -45,7 +45,7 @@ class Recipe:
 
 RECIPES = {
     "book": Recipe(16, 256, False, False, False, 0.01, 0.0, 0.0, 128, 1e-3, False, 12),
-    "ours": Recipe(32, 128, True, True, True, 1.0, 0.1, 0.4, 256, 4e-3, True, 6),
+    "ours": Recipe(32, 128, True, True, True, 1.0, 0.1, 0.4, 128, 4e-3, True, 3),
 }
 
 
@@ -147,7 +147,7 @@ def translate(model, recipe, source_ids, target: Vocabulary, batch_size=256) -> 
 
 
 def train(options) -> dict:
-    """Trains until the test pairs are met by 99.9 %, or to the recipe's end; saves the weights."""
+    """Trains to the recipe's end, without a schedule only to 99.9 % on test; saves the weights."""
     torch.manual_seed(options.seed)
     recipe = RECIPES[options.recipe]
     start = time.perf_counter()
@@ -176,7 +176,7 @@ def train(options) -> dict:
                 schedule.step()
         outputs = translate(model, recipe, test_pairs.source, target)
         matches.append(np.mean([a == b.target for a, b in zip(outputs, test, strict=True)]))
-        if matches[-1] >= 0.999:
+        if matches[-1] >= 0.999 and not recipe.cosine:  # a schedule goes to its end, as ours does
             break
     torch.save(model.state_dict(), options.out)
     return {

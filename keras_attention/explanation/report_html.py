@@ -45,12 +45,9 @@ td.bar i { display: block; height: 4px; border-radius: 2px; background: var(--ac
 .tokens { line-height: 2.1; margin: 4px 0 12px; }
 .tokens span { padding: 3px 5px; border-radius: 4px; margin-right: 2px; white-space: pre; }
 .maps { margin: 14px 0 26px; }
-.two { display: grid; grid-template-columns: repeat(auto-fit, minmax(380px, 1fr)); gap: 8px 28px; }
-@media (max-width: 460px) { .two { grid-template-columns: 1fr; } }
-details { margin-top: 10px; }
-summary { cursor: pointer; color: var(--accent); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-@media (max-width: 640px) { section, header { padding: 16px; } .verdict { font-size: 25px; } }
+@media (max-width: 640px) { section, header { padding: 16px; } .verdict { font-size: 25px; }
+  .wide { display: none; } td.number, th.number { white-space: normal; } }
 """
 
 
@@ -97,7 +94,8 @@ def _criteria(report: Report) -> str:
     rows = "".join(map(_criterion_row, report.verdict.judgements))
     return (
         '<section><h2>Criterion by criterion</h2><div class="scroll"><table><thead><tr>'
-        '<th>Question</th><th>Measured</th><th class="number">Value [95 % interval]</th>'
+        '<th>Question</th><th class="wide">Measured</th>'
+        '<th class="number">Value [95 % interval]</th>'
         '<th class="number">“yes”</th><th class="number">“no”</th><th>Outcome</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         "<p class='quiet'>Attention is called an explanation where every criterion of "
@@ -113,7 +111,8 @@ def _criterion_row(judgement: Judgement) -> str:
     yes, no = ("≥", "≤") if more else ("≤", "≥")
     return (
         f"<tr><td><strong>{escape(row.question)}</strong><br>"
-        f'<span class="quiet">{row.name}, {row.about}</span></td><td>{escape(row.measure)}</td>'
+        f'<span class="quiet">{row.name}, {row.about}</span></td>'
+        f'<td class="wide">{escape(row.measure)}</td>'
         f'<td class="number">{shown(judgement.number)}</td>'
         f'<td class="number">{yes} {row.yes:g}</td><td class="number">{no} {row.no:g}</td>'
         f'<td><span class="outcome {judgement.outcome}">{judgement.outcome}</span></td></tr>'

@@ -32,7 +32,10 @@ def main(arguments: list[str]) -> None:
     if longest_source is None:
         longest_source = longest_source_of(run, sources)
     wanted = ExportOptions(name, options.beam_width, options.length_penalty, longest_source)
-    print(f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources")
+    print(
+        f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources",
+        flush=True,  # it takes a while, and a pipe would show it at the end
+    )
     _print_table(export(run, sources, out, wanted))
 
 

@@ -402,14 +402,18 @@ def test_kill_9_at_ten_random_moments(run, tmp_path):
     ]
 
     def start():
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert process.stdout.readline().startswith("exporting ")
+        with open(errors, "w") as stderr:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=stderr)
+        assert process.stdout.readline().startswith(b"exporting "), errors.read_text()
         return process
 
+    def finish(process) -> int:
+        process.communicate()
+        return process.returncode
+
+    errors = tmp_path / "errors"
     process, began = start(), time.monotonic()
-    assert process.wait() == 0
+    assert finish(process) == 0, errors.read_text()
     duration = time.monotonic() - began
     moments = random.Random(0)
     killed = 0
@@ -417,7 +421,7 @@ def test_kill_9_at_ten_random_moments(run, tmp_path):
         process = start()
         time.sleep(moments.uniform(0, duration))
         process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
+        killed += finish(process) == -signal.SIGKILL
         versions = out / "serving" / pathlib.Path(run.config.out).name
         for version in versions.iterdir():
             assert version.name.isdecimal()
@@ -428,8 +432,7 @@ def test_kill_9_at_ten_random_moments(run, tmp_path):
         assert Translator.load(out).translate(["abc"])
         assert LiteRTReader(next((out / "litert").glob("*[!8].tflite"))).translate_batch(["abc"])
     assert killed >= 5, "nearly all of the exports ended before they were killed"
-    process = start()
-    assert process.wait() == 0
+    assert finish(start()) == 0, errors.read_text()
     assert not list(out.glob(".*")), "leftovers of the killed ones"
 
 

@@ -34,5 +34,5 @@ def main(model: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit(f"usage: python -m benchmarks.date_forms MODEL")
+        sys.exit("usage: python -m benchmarks.date_forms MODEL")
     main(sys.argv[1])

@@ -66,7 +66,7 @@ def test_a_broken_file_names_its_line(tmp_path, mistake, part):
     assert message in done.err and f"{part}.tsv" in done.err
 
 
-@pytest.mark.parametrize("mistake", set(BROKEN) - {"missing", "empty", "only blank lines"})
+@pytest.mark.parametrize("mistake", sorted(set(BROKEN) - {"missing", "empty", "only blank lines"}))
 def test_evaluate_names_the_line_too(tmp_path, trained, mistake):
     content, line, message = BROKEN[mistake]
     (tmp_path / "pairs.tsv").write_bytes(content)

@@ -111,7 +111,7 @@ def main() -> None:
     if options.measure:
         return print(json.dumps(measure(options.measure, options.steps)))
     print(
-        "| pairs | survey CPU µs/pair | training µs/token | training CPU µs/token | peak MB | load |"
+        "| pairs | survey CPU µs/pair | training µs/token | CPU µs/token | peak MB | load |"
     )
     print("|---|---|---|---|---|---|")
     rows = []

@@ -85,9 +85,11 @@ def test_segments_are_what_the_alignment_does_not_tell_apart():
 
 
 def test_segments_join_what_a_later_step_joins():
-    given = examples([4], [3], [links("0-0 1-1 0p2 1p2 2p2")])
-    segments = gold_of(given, 3, 4).segments[0]
-    assert segments[0] == segments[1] == segments[2] != segments[3]
+    # Step 2 joins 0 with 1, and so with 3, which it does not name itself.
+    given = examples([5], [3], [links("0-0 1p1 3p1 0p2 1p2")])
+    segments = gold_of(given, 3, 5).segments[0]
+    assert segments[0] == segments[1] == segments[3] != 0
+    assert segments[2] == segments[4] == 0
 
 
 def test_no_gold_no_alignment():

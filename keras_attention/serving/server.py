@@ -202,7 +202,8 @@ def _bind(host: str, port: int) -> socket.socket:
         )[0]
     except (OSError, UnicodeError, OverflowError):
         raise UserError(f"--host: {host} is no address of this machine; use 127.0.0.1") from None
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

@@ -15,6 +15,7 @@ from keras_attention.data import (
     is_blank,
     iterate_raw_lines,
     parse_line,
+    split_files,
     split_tokens,
     strip_line,
 )
@@ -95,25 +96,26 @@ def check_data(
     """
     path = pathlib.Path(path)
     findings: list[Finding] = []
-    files = [path]
+    files = {path.name: [path]}
     if path.is_dir():
-        files = []
+        files = {}
         for name in Splits._fields:
-            existing = [path / f"{name}.tsv{end}" for end in ("", ".gz")]
-            existing = [file for file in existing if file.exists()]
-            files += existing[:1]
-            if not existing:
+            try:
+                files[name] = split_files(path, name)
+            except UserError as error:
                 message = "the file is missing; a folder needs train.tsv, valid.tsv and test.tsv"
+                if list(path.glob(f"{name}*.tsv*")):  # but it is unclear which is meant
+                    message = str(error).removeprefix(f"{path}: ")
                 findings.append(Finding("missing_file", "error", f"{name}.tsv", 1, (), message))
         if not files:
             raise UserError(f"{path}: the folder has no train.tsv, valid.tsv and test.tsv")
     elif not path.exists():
         raise UserError(f"{path}: no such file or folder; check the path")
     parts = []
-    for file in files:
-        part, in_file = _read(file, source_tokens, target_tokens)
+    for name, files_of_part in files.items():
+        part, in_files = _read_part(name, files_of_part, source_tokens, target_tokens)
         parts.append(part)
-        findings += in_file
+        findings += in_files
     if not path.is_dir() and not any(finding.severity == "error" for finding in findings):
         sources = {pair.source for pair in parts[0].pairs}
         if len(sources) < 3:
@@ -143,6 +145,23 @@ def quick_findings(
     return tuple(
         finding for rule in _QUICK_RULES for finding in rule(parts, source_tokens, target_tokens)
     )
+
+
+def _read_part(
+    name: str, files: list[pathlib.Path], source_tokens: TokenKind, target_tokens: TokenKind
+) -> tuple[Part, list[Finding]]:
+    """As `_read`, of a part that may lie in several files, where one may be empty."""
+    read = [_read(file, source_tokens, target_tokens) for file in files]
+    if len(read) == 1:
+        return read[0]
+    pairs = [pair for part, _ in read for pair in part.pairs]
+    findings = [
+        finding
+        for _, in_file in read
+        for finding in in_file
+        if finding.kind != "empty_file" or not pairs
+    ]
+    return Part(f"{name}-*.tsv", pairs), findings
 
 
 def _read(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from conftest import call_train, reversal_splits, write_splits
 
+from keras_attention.check import check_data
 from keras_attention.config import Config
 from keras_attention.data import (
     Pair,
@@ -155,6 +156,7 @@ def test_a_survey_finds_in_one_pass_what_several_find():
     assert small.batches == 20 and small.fingerprint == found.fingerprint
 
 
+@pytest.mark.slow
 def test_a_run_on_streamed_pairs_ends_the_same_after_a_kill(tmp_path, monkeypatch):
     """As a run on pairs in memory does; and the state is found again though nothing was kept."""
     from keras_attention import checkpoint
@@ -190,3 +192,20 @@ def test_a_run_on_streamed_pairs_ends_the_same_after_a_kill(tmp_path, monkeypatc
     # Changed data are noticed, though they are read only in passing.
     (folder / "train-0.tsv").write_bytes(whole[:cut].replace(b"\n", b"a\n", 1))
     assert "was trained on other pairs" in call_train(*options, "--out", tmp_path / "killed").err
+
+
+def test_check_takes_shards_as_one_part(tmp_path, shards):
+    for name in ("valid", "test"):
+        write_pairs(tmp_path / f"{name}.tsv", [Pair(f"other {name}", "t1")])
+    (tmp_path / "train-3.tsv").touch()
+    report = check_data(tmp_path)
+    assert report.ok, report.to_text()
+    assert report.figures["train-*.tsv"]["pairs"] == 100
+    assert "leaks" not in [finding.kind for finding in report.findings]
+    with open(tmp_path / "train-3.tsv", "w") as file:
+        file.write("a\tb\nc\n")
+    (bad,) = (f for f in check_data(tmp_path).findings if f.severity == "error")
+    assert (bad.file, bad.lines) == ("train-3.tsv", (2,))
+    (tmp_path / "train.tsv").touch()
+    (unclear,) = (f for f in check_data(tmp_path).findings if f.severity == "error")
+    assert "holds train.tsv and also train-0.tsv" in unclear.message

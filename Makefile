@@ -26,8 +26,8 @@ install: $(INSTALLED) ## make .venv with the pinned requirements
 train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it stopped
 	$(BIN)/python train.py --resume
 
-test: $(TEST_INSTALLED) ## run all tests
-	$(BIN)/python -m pytest
+test: $(TEST_INSTALLED) ## run all tests, a process per core
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: $(INSTALLED) ## lint and format check
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import json
 
 from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
 from keras_attention.data import read_pairs
+from keras_attention.quiet import import_tensorflow_quietly
 
 
 def run(arguments: list[str]) -> None:
@@ -16,6 +17,7 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     translator = load_translator(options.model)
+    import_tensorflow_quietly()  # the metrics need Keras, also where the model doesn't
     from keras_attention.evaluation import evaluate
 
     pairs = read_pairs(options.data, translator.source_kind, translator.target_kind)

@@ -8,7 +8,7 @@ that does what `train.py` does before and while it trains: opens the folder, sur
 recipe from the stream, over as many epochs as that takes. So the survey is measured on all pairs,
 training on a slice. Cost is per token of both sides, in seconds and in CPU seconds of all threads,
 which other programs disturb less; memory is the process's peak (Linux). With ten million pairs on
-two cores the survey takes about 3 minutes, the whole table 8.
+two cores the survey takes about a minute, the whole table 3.
 Expected: the same peak and the same cost per token from 100,000 pairs on.
 """
 

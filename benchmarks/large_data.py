@@ -110,9 +110,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.measure:
         return print(json.dumps(measure(options.measure, options.steps)))
-    print(
-        "| pairs | survey CPU µs/pair | training µs/token | CPU µs/token | peak MB | load |"
-    )
+    print("| pairs | survey CPU µs/pair | training µs/token | CPU µs/token | peak MB | load |")
     print("|---|---|---|---|---|---|")
     rows = []
     for size in options.sizes:

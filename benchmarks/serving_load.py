@@ -33,6 +33,7 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).parent.parent
 CONNECTIONS = (1, 2, 4, 8, 16, 32, 64)
 MOST_CONNECTIONS = 256
+IDLE_SECONDS = 10  # after which a client drops a connection, before the server does
 TEXTS = [f"{month} {day}, {1970 + day}" for month in ("march", "september") for day in range(1, 29)]
 
 
@@ -81,6 +82,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         self._received = bytearray()
         self._answer: asyncio.Future | None = None
+        self._used = time.perf_counter()
 
     def ask(self, request: bytes) -> asyncio.Future:
         """A future of the status; 0 where the connection was lost."""
@@ -107,11 +109,15 @@ class Connection(asyncio.Protocol):
         self._finish(0)
 
     def _finish(self, status: int) -> None:
+        self._used = time.perf_counter()
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(status)
 
     @property
-    def closed(self) -> bool:
+    def stale(self) -> bool:
+        """Whether it is closed, or so long idle that the server may be about to close it."""
+        if time.perf_counter() - self._used > IDLE_SECONDS:
+            self.close()
         return self._transport.is_closing()
 
     def close(self) -> None:
@@ -150,11 +156,11 @@ async def closed_loop(port: int, requests: list[bytes], connections: int, second
 async def open_loop(port: int, requests: list[bytes], rate: float, seconds: float) -> Load:
     """`rate` requests a second at even intervals, whether or not earlier ones are answered."""
     load = Load(seconds)
-    idle = [await Connection.open(port) for _ in range(16)]
-    opened, asking = len(idle), set()
+    idle: list[Connection] = []
+    opened, asking = 0, set()
 
     async def ask(due: float, request: bytes, connection: Connection | None) -> None:
-        if connection is None or connection.closed:
+        if connection is None or connection.stale:
             connection = await Connection.open(port)
         status = await connection.ask(request)
         load.statuses[status] += 1

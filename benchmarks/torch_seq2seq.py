@@ -18,6 +18,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from keras_attention.config import Config
 from keras_attention.data import read_pairs
 from keras_attention.input_pipeline import encode_pairs, make_batch, training_batches
 from keras_attention.vocabulary import END, START, Vocabulary
@@ -43,9 +44,23 @@ class Recipe:
     most_epochs: int
 
 
+_OURS = Config()
 RECIPES = {
     "book": Recipe(16, 256, False, False, False, 0.01, 0.0, 0.0, 128, 1e-3, False, 12),
-    "ours": Recipe(32, 128, True, True, True, 1.0, 0.1, 0.4, 128, 4e-3, True, 3),
+    "ours": Recipe(
+        _OURS.embedding_size,
+        _OURS.units,
+        _OURS.bidirectional,
+        True,
+        True,
+        1.0,
+        _OURS.dropout,
+        _OURS.decoder_input_dropout,
+        _OURS.batch_size,
+        _OURS.learning_rate,
+        True,
+        _OURS.epochs,
+    ),
 }
 
 

@@ -25,6 +25,7 @@ from keras_attention.run_folder import (
     read_metrics,
     write_metrics,
 )
+from keras_attention.threads import divide_cores
 
 PLOTTED = 6
 
@@ -58,6 +59,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _train(config, splits, task, started: float) -> dict:
+    divide_cores()
     import_tensorflow_quietly()
     from keras_attention.distribution import make_strategy, telling_of_lost_workers
     from keras_attention.training import train

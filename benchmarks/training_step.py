@@ -18,7 +18,9 @@ import pathlib
 import time
 
 from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.threads import divide_cores
 
+divide_cores()  # as train.py does
 import_tensorflow_quietly()
 
 import keras  # noqa: E402

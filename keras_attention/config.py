@@ -104,7 +104,7 @@ class Config:
         choices=("full", "hidden"),
     )
 
-    epochs: int = _option(6, "Training", "passes over the training pairs", least=1)
+    epochs: int = _option(2, "Training", "passes over the training pairs", least=1)
     shuffle_buffer: int = _option(
         100_000,
         "Training",
@@ -112,7 +112,7 @@ class Config:
         "folder's files",
         least=1,
     )
-    batch_size: int = _option(256, "Training", "pairs per step, over all workers together", least=1)
+    batch_size: int = _option(64, "Training", "pairs per step, over all workers together", least=1)
     learning_rate: float = _option(
         4e-3, "Training", "of Adam at its highest; it falls to 0 along a cosine", least=0.0
     )

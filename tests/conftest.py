@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import random
 import sys
@@ -9,10 +10,14 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import hypothesis
-import pytest
+# A process of tests for each core: threads within them would only wait for each other.
+for threads in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"):
+    os.environ.setdefault(threads, "1")
 
-from keras_attention.data import Pair, Splits, write_pairs
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+
+from keras_attention.data import Pair, Splits, write_pairs  # noqa: E402
 
 # The same examples in every run, and no complaint of a busy machine.
 hypothesis.settings.register_profile(

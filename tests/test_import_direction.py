@@ -86,6 +86,7 @@ ALLOWED = {
     },
     "compare_figures": {"compare", "figure_files"},
     "quiet": set(),
+    "threads": set(),
     "vocabulary_graph": {"normal_form_graph", "vocabulary"},
     "serving_warmup": set(),
     "parity": {"translation"},

@@ -14,6 +14,7 @@ from keras_attention.commands import verb_parser
 from keras_attention.errors import UserError
 from keras_attention.files import make_folder, replacing
 from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.threads import divide_cores
 
 
 def run(arguments: list[str]) -> None:
@@ -29,6 +30,7 @@ def run(arguments: list[str]) -> None:
         value = getattr(options, name)
         if value is not None and value < 1:
             raise UserError(f"--{name}: must be at least 1. Received: {value}")
+    divide_cores()
     import_tensorflow_quietly()
     from keras_attention.compare import compare, length_table, make_tasks, table
     from keras_attention.compare_figures import plot_curves, plot_gradient_norms, plot_lengths

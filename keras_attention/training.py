@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention import checkpoint
+from keras_attention.advice import advise
 from keras_attention.calibration import save_calibration
 from keras_attention.checkpoint import Progress, fingerprint_of_parts
 from keras_attention.cluster import ALONE, Task
@@ -153,6 +154,8 @@ def train(
     valid = evaluate(translator, splits.valid)
     reader.calibration = valid.fit_calibration()
     save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
+    for line in advise(progress.history, valid, math.log(len(target))):
+        log(f"advice: {line}")
     test = evaluate(translator, splits.test)
     metrics = {
         "test": test.summary(),

@@ -65,8 +65,18 @@ ALLOWED = {
     "cluster": {"errors"},
     "distribution": {"cluster", "errors"},
     "training_step": {"config", "distribution", "metrics"},
+    "advice": {"evaluation"},
     "training": {
-        *("calibration", "checkpoint", "cluster", "config", "data", "distribution", "errors"),
+        *(
+            "advice",
+            "calibration",
+            "checkpoint",
+            "cluster",
+            "config",
+            "data",
+            "distribution",
+            "errors",
+        ),
         *("evaluation", "files", "inference", "input_pipeline", "models", "pair_stream"),
         *(
             "run_folder",

@@ -67,7 +67,7 @@ def from_chief(task: Task, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     flat = np.concatenate([array.ravel().astype(np.float64) for array in arrays])
     own = tf.constant(flat if task.is_chief else np.zeros_like(flat))
     strategy = tf.distribute.get_strategy()
-    (received,) = strategy.run(tf.function(lambda: summed([own])))
+    (received,) = strategy.run(tf.function(lambda: summed([own]), autograph=False))
     received = strategy.experimental_local_results(received)[0].numpy()
     parts = np.split(received, np.cumsum([array.size for array in arrays])[:-1])
     return [

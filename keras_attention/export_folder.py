@@ -7,6 +7,7 @@ import math
 import pathlib
 import shutil
 import tempfile
+from collections.abc import Mapping
 
 import keras
 import numpy as np
@@ -149,13 +150,14 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     folder = aside / SERVING / options.name / "1"
     folder.parent.mkdir(parents=True)
     write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty)
-    replay_warmup(folder)
+    served = tf.saved_model.load(str(folder))
+    replay_warmup(served, folder)
     inference = _inference_model(run)
     inference(tf.zeros([1, 1], tf.int32))  # Keras saves the weights of what was called once
     inference.save(aside / INFERENCE)
     (aside / LITERT).mkdir()
     write_litert(run, aside / LITERT, options.name, options.longest_source)
-    write_manifest(aside, _description(run, options, folder))
+    write_manifest(aside, _description(run, options, served.signatures))
 
 
 def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOptions) -> list[Row]:
@@ -213,9 +215,8 @@ def _inference_model(run: Run) -> InferenceModel:
     return InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
 
 
-def _description(run: Run, options: ExportOptions, folder: pathlib.Path) -> dict:
+def _description(run: Run, options: ExportOptions, signatures: Mapping) -> dict:
     """What the manifest says of the model; the figures of the checks come later."""
-    signatures = tf.saved_model.load(str(folder)).signatures
     return {
         "format": FORMAT,
         "name": options.name,

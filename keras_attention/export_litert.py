@@ -74,7 +74,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
     if run.target.kind == "char":
         answers[len(RESERVED) :] = code_points_of(run.target)
 
-    @tf.function(input_signature=[spec])
+    @tf.function(input_signature=[spec], autograph=False)
     def with_variables(tokens):
         decoded = model.greedy(_ids(tokens, known), builtin_only=True)
         answer_length = tf.cast(decoded.lengths, tf.float32)
@@ -94,7 +94,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
     frozen = convert_variables_to_constants_v2(concrete)
     names = sorted(concrete.structured_outputs)
 
-    @tf.function(input_signature=[spec])
+    @tf.function(input_signature=[spec], autograph=False)
     def with_constants(tokens):
         return dict(zip(names, frozen(tokens), strict=True))
 

@@ -59,11 +59,11 @@ class ServingModule(tf.Module):
                 ),
             }
 
-        @tf.function(input_signature=[_TEXTS])
+        @tf.function(input_signature=[_TEXTS], autograph=False)
         def serving_default(text):
             return scored(model.greedy(source.encode(text).ids))
 
-        @tf.function(input_signature=[_TEXTS])
+        @tf.function(input_signature=[_TEXTS], autograph=False)
         def attention(text):
             encoded = source.encode(text)
             decoded = model.greedy(encoded.ids)
@@ -76,7 +76,7 @@ class ServingModule(tf.Module):
                 "attention_weights": decoded.attention_weights,
             }
 
-        @tf.function(input_signature=[_TEXTS])
+        @tf.function(input_signature=[_TEXTS], autograph=False)
         def beam(text):
             encoded = source.encode(text)
             decoded = model.beam(encoded.ids, beam_width, length_penalty)

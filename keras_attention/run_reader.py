@@ -49,7 +49,7 @@ class RunReader:
         self._model = model
         self._source = source
         self._target = target
-        self._greedy = tf.function(model.greedy, input_signature=[_IDS])
+        self._greedy = tf.function(model.greedy, input_signature=[_IDS], autograph=False)
         self._beams = {}  # a traced function for every width and penalty
 
     @classmethod
@@ -112,7 +112,7 @@ class RunReader:
             search = functools.partial(
                 self._model.beam, beam_width=beam_width, length_penalty=length_penalty
             )
-            self._beams[key] = tf.function(search, input_signature=[_IDS])
+            self._beams[key] = tf.function(search, input_signature=[_IDS], autograph=False)
         return self._beams[key]
 
     def _translation(self, source_tokens: list[str], decoded: Decoded) -> Translation:

@@ -46,13 +46,16 @@ def write_warmup(folder: pathlib.Path, name: str, signatures: list[str]) -> None
                 writer.write(log.SerializeToString())
 
 
-def replay_warmup(folder: pathlib.Path) -> int:
+def replay_warmup(model, folder: pathlib.Path) -> int:
     """Reads all requests of a version folder back and runs each; returns how many there are.
+
+    Args:
+        model: What `tf.saved_model.load` read from the folder.
+        folder: The version folder.
 
     Raises:
         Whatever parsing or running a request raises.
     """
-    model = tf.saved_model.load(str(folder))
     records = list(tf.data.TFRecordDataset(str(folder / WARMUP_FILE)).as_numpy_iterator())
     for record in records:
         request = prediction_log_class().FromString(record).predict_log.request

@@ -66,7 +66,7 @@ def make_training_step(
         optimizer.apply(gradients, model.trainable_variables)
         return total, tokens, norm
 
-    @tf.function(input_signature=[_IDS, _IDS, _IDS])
+    @tf.function(input_signature=[_IDS, _IDS, _IDS], autograph=False)
     def training_step(*batch):
         results = strategy.run(replica_step, args=batch)
         return [strategy.experimental_local_results(result)[0] for result in results]
@@ -77,7 +77,7 @@ def make_training_step(
 def make_loss_step(model: keras.Model) -> Callable:
     """A compiled function from one batch to its summed loss and its number of real tokens."""
 
-    @tf.function(input_signature=[_IDS, _IDS, _IDS])
+    @tf.function(input_signature=[_IDS, _IDS, _IDS], autograph=False)
     def loss_step(source_ids, decoder_ids, target_ids):
         inputs = {"source_ids": source_ids, "decoder_ids": decoder_ids}
         losses = token_losses(target_ids, model(inputs, training=False))

@@ -5,7 +5,9 @@ import io
 import os
 import pathlib
 import random
+import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,6 +29,22 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("repeatable")
+
+# Names the environment variable of a folder that the first process makes for all, and removes.
+FOLDER_OF_ALL_PROCESSES = "KERAS_ATTENTION_TEST_FOLDER"
+
+
+def pytest_configure(config):
+    if FOLDER_OF_ALL_PROCESSES not in os.environ:
+        config.folder_of_all_processes = tempfile.mkdtemp(prefix="keras-attention-tests-")
+        os.environ[FOLDER_OF_ALL_PROCESSES] = config.folder_of_all_processes
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "folder_of_all_processes"):
+        shutil.rmtree(config.folder_of_all_processes, ignore_errors=True)
+        del os.environ[FOLDER_OF_ALL_PROCESSES]
+
 
 # Small enough to be learnt in a few seconds, of every kind of layer that the defaults have.
 SMALL = ("--units", "32", "--embedding-size", "16", "--epochs", "8", "--batch-size", "32")

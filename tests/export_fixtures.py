@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import functools
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 
 import keras
 import numpy as np
-from conftest import Finished, call
+from conftest import FOLDER_OF_ALL_PROCESSES, Finished, call
 
 from keras_attention.config import Config
 from keras_attention.data import Pair, write_pairs
@@ -24,6 +27,7 @@ from keras_attention.vocabulary import END, PADDING, START, UNKNOWN, Vocabulary,
 
 ROOT = pathlib.Path(__file__).parent.parent
 LONGEST_OUTPUT = 9
+BEAM_WIDTH = 3
 CHARACTERS = tuple(sorted("abcde 0123가나é😀"))
 WORDS = tuple(sorted(["a", "bb", "ccc", "été", "날짜", "😀", "0"]))
 
@@ -36,19 +40,34 @@ def folder_for_tests() -> pathlib.Path:
     return path
 
 
+def made_once(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
+    """A folder that the first process of tests to ask for it makes, for all of them.
+
+    Args:
+        name: Its name; the same for the same content.
+        make: Given the path, makes the folder.
+    """
+    shared = pathlib.Path(os.environ[FOLDER_OF_ALL_PROCESSES])
+    path = shared / name
+    with open(shared / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / f"{name}.made").exists():
+            make(path)
+            (shared / f"{name}.made").touch()
+    return path
+
+
 def random_run(seed: int = 0, tokens: tuple[str, str] = ("char", "char"), **options) -> Run:
     """A finished run folder, read back, whose model was never trained.
 
     Its weights are large, so that no two tokens are nearly as likely, and its outputs end early,
     late and at the limit.
     """
-    key = "-".join([str(seed), *tokens, *(f"{k}={v}" for k, v in sorted(options.items()))])
-    return load_run(_random_run_folder(key, seed, tokens, tuple(sorted(options.items()))))
+    key = "-".join(["run", str(seed), *tokens, *(f"{k}_{v}" for k, v in sorted(options.items()))])
+    return load_run(made_once(key, functools.partial(_make_random_run, seed, tokens, options)))
 
 
-@functools.cache
-def _random_run_folder(name, seed, tokens, options) -> pathlib.Path:
-    folder = folder_for_tests() / f"run-{abs(hash(name))}"
+def _make_random_run(seed: int, tokens: tuple[str, str], options: dict, folder: pathlib.Path):
     folder.mkdir()
     data = folder.with_suffix(".data")
     data.mkdir()
@@ -58,7 +77,7 @@ def _random_run_folder(name, seed, tokens, options) -> pathlib.Path:
         longest_output=LONGEST_OUTPUT,
         source_tokens=tokens[0],
         target_tokens=tokens[1],
-        **{"units": 16, "embedding_size": 8, **dict(options)},
+        **{"units": 16, "embedding_size": 8, **options},
     )
     of_kind = {"char": CHARACTERS, "word": WORDS}
     source, target = (Vocabulary(kind, of_kind[kind]) for kind in tokens)
@@ -82,7 +101,6 @@ def _random_run_folder(name, seed, tokens, options) -> pathlib.Path:
     pairs = [Pair(text, "a") for text in sources]
     for split in ("train", "valid", "test"):
         write_pairs(data / f"{split}.tsv", pairs)
-    return folder
 
 
 def random_texts(vocabulary: Vocabulary, n: int, seed: int = 0, longest: int = 20) -> list[str]:
@@ -104,19 +122,16 @@ def call_export(*arguments) -> Finished:
     return call(export.main, arguments)
 
 
-@functools.cache
-def export_of(run_folder: pathlib.Path, *arguments: str) -> pathlib.Path:
-    """An export of a run, made once; tests must not change it."""
-    out = folder_for_tests() / f"export-{abs(hash((run_folder, arguments)))}"
-    finished = call_export(run_folder, "--out", out, *arguments)
-    assert finished.status == 0, finished.err
-    return out
-
-
-def random_export(*arguments: str, **options) -> tuple[Run, pathlib.Path]:
-    """A run of random weights and its export."""
+def random_export(**options) -> tuple[Run, pathlib.Path]:
+    """A run of random weights and its export; tests must change neither."""
     run = random_run(**options)
-    return run, export_of(pathlib.Path(run.config.out), *arguments)
+    folder = pathlib.Path(run.config.out)
+
+    def export(out: pathlib.Path):
+        finished = call_export(folder, "--out", out, "--beam-width", BEAM_WIDTH)
+        assert finished.status == 0, finished.err
+
+    return run, made_once(f"export-of-{folder.name}", export)
 
 
 def version_folder(export: pathlib.Path) -> pathlib.Path:

@@ -18,7 +18,7 @@ CLIENT = DEPLOY / "examples" / "translate.py"
 
 @pytest.fixture(scope="module")
 def exported():
-    return random_export("--beam-width", "3")
+    return random_export()
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from keras_attention.translator import Translator
 
 @pytest.fixture(scope="module")
 def exported():
-    return random_export("--beam-width", "3")
+    return random_export()
 
 
 @pytest.fixture(scope="module")

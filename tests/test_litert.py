@@ -47,7 +47,7 @@ def keras_translator(run: Run) -> Translator:
 
 @pytest.fixture(scope="module")
 def exported():
-    return random_export("--beam-width", "3")
+    return random_export()
 
 
 @pytest.fixture(scope="module")

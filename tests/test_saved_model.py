@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from export_fixtures import (
+    BEAM_WIDTH,
     LONGEST_OUTPUT,
     folder_for_tests,
     random_export,
@@ -30,7 +31,7 @@ from keras_attention.saved_model import SavedModelReader
 from keras_attention.translator import Translator
 from keras_attention.vocabulary import clean
 
-K, T = 3, LONGEST_OUTPUT
+K, T = BEAM_WIDTH, LONGEST_OUTPUT
 SCORED = {
     "text": ("DT_STRING", "(-1)"),
     "log_probability": ("DT_FLOAT", "(-1)"),
@@ -65,7 +66,7 @@ JSON_WRITABLE = {
 
 @pytest.fixture(scope="module")
 def exported():
-    return random_export("--beam-width", str(K))
+    return random_export()
 
 
 @pytest.fixture(scope="module")

@@ -90,8 +90,13 @@ def version(tmp_path_factory):
     return folder
 
 
-def test_an_export_replays_each_request(version):
-    assert replay_warmup(version) == 2 * len(WARMUP_TEXTS)  # serving_default and beam
+@pytest.fixture(scope="module")
+def model(version):
+    return tf.saved_model.load(str(version))
+
+
+def test_an_export_replays_each_request(model, version):
+    assert replay_warmup(model, version) == 2 * len(WARMUP_TEXTS)  # serving_default and beam
 
 
 @pytest.mark.parametrize(
@@ -103,12 +108,12 @@ def test_an_export_replays_each_request(version):
     ],
     ids=["cut off", "flipped", "a signature that the model has not"],
 )
-def test_a_wrong_file_fails_at_export(version, damage):
+def test_a_wrong_file_fails_at_export(model, version, damage):
     path = version / WARMUP_FILE
     data = path.read_bytes()
     try:
         damage(path, data)
         with pytest.raises((tf.errors.DataLossError, KeyError)):
-            replay_warmup(version)
+            replay_warmup(model, version)
     finally:
         path.write_bytes(data)

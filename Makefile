@@ -27,7 +27,7 @@ train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it st
 	$(BIN)/python train.py --resume
 
 test: $(TEST_INSTALLED) ## run all tests, a process per core
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 check: $(INSTALLED) ## lint and format check
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Real tokens per second of a training step, and its share of what the processor can multiply.
 
-    python -m benchmarks.training_step [--rounds 5]
+    python -m benchmarks.training_step [--rounds 5] [--batch-size 256] [--policy mixed_bfloat16]
 
 For three widths of the default model on batches of `data/dates`: steps over the same 24 batches,
 and in the same rounds the matrix products that these steps cannot do without, alone and at the
@@ -93,9 +93,9 @@ def timed(function) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def measure(width: int, rounds: int) -> dict:
+def measure(width: int, batch_size: int, rounds: int) -> dict:
     keras.utils.set_random_seed(1)
-    config = Config(units=width)
+    config = Config(units=width, batch_size=batch_size)
     batches, source_size, target_size = load_batches(config)
     model = build_training_model(config, source_size, target_size)
     optimizer = make_optimizer(config, 1000)
@@ -140,13 +140,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS)
+    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--policy", default="float32", help="Keras' dtype policy of the model")
     parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
     options = parser.parse_args()
+    keras.config.set_dtype_policy(options.policy)
     print("| units | real tokens/s | CPU µs/token | GFLOP/s | peak | share | CPU share | load |")
     print("|---|---|---|---|---|---|---|---|")
     rows = []
     for width in options.widths:
-        row = measure(width, options.rounds)
+        row = measure(width, options.batch_size, options.rounds)
         rows.append(row)
         print(
             f"| {width} | {row['tokens_per_second']:,.0f} | {row['cpu_us_per_token']:.2f} "

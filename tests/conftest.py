@@ -1,5 +1,6 @@
 """What many tests share: a small task, a run trained on it, and commands called in this process."""
 
+import collections
 import contextlib
 import io
 import os
@@ -44,6 +45,12 @@ def pytest_unconfigure(config):
     if hasattr(config, "folder_of_all_processes"):
         shutil.rmtree(config.folder_of_all_processes, ignore_errors=True)
         del os.environ[FOLDER_OF_ALL_PROCESSES]
+
+
+def pytest_collection_modifyitems(items):
+    """Files with slow tests come first, so that no process waits for another's last file."""
+    slow = collections.Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 # Small enough to be learnt in a few seconds, of every kind of layer that the defaults have.

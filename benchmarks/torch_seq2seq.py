@@ -41,7 +41,7 @@ class Recipe:
     batch_size: int
     learning_rate: float
     cosine: bool
-    most_epochs: int
+    most_epochs: int | None  # None: as many as train.py takes by default
 
 
 _OURS = Config()
@@ -59,7 +59,7 @@ RECIPES = {
         _OURS.batch_size,
         _OURS.learning_rate,
         True,
-        _OURS.epochs,
+        None,
     ),
 }
 
@@ -173,10 +173,11 @@ def train(options) -> dict:
     pairs, test_pairs = (encode_pairs(part, source, target) for part in (training, test))
     model = Seq2Seq(recipe, len(source), len(target))
     optimizer = torch.optim.Adam(model.parameters(), recipe.learning_rate)
-    steps = recipe.most_epochs * -(-len(training) // recipe.batch_size)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    batches = -(-len(training) // recipe.batch_size)
+    epochs = recipe.most_epochs or _OURS.epochs_for(batches)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * batches)
     matches = []
-    for epoch in range(recipe.most_epochs):
+    for epoch in range(epochs):
         model.train()
         for source_ids, decoder_ids, target_ids in epoch_batches(recipe, pairs, epoch):
             optimizer.zero_grad()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import pathlib
 import types
 import typing
@@ -13,6 +14,8 @@ from keras_attention.errors import UserError
 
 # Of each variable's gradient: far above what a healthy step shows, so that it only cuts explosions.
 DEFAULT_CLIPNORM = 1.0
+# Epochs, where nobody names them: enough steps to learn, whether there are many pairs or few.
+DEFAULT_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 1400, 2, 100
 
 # What TensorFlow's float32 and int32 hold.
 _LARGEST_FLOAT = 3.4e38
@@ -104,7 +107,13 @@ class Config:
         choices=("full", "hidden"),
     )
 
-    epochs: int = _option(2, "Training", "passes over the training pairs", least=1)
+    epochs: int | None = _option(
+        None,
+        "Training",
+        f"passes over the training pairs; by default as many as make {DEFAULT_STEPS:,} steps, but "
+        f"at least {LEAST_EPOCHS} and at most {MOST_EPOCHS}",
+        least=1,
+    )
     shuffle_buffer: int = _option(
         100_000,
         "Training",
@@ -219,6 +228,12 @@ class Config:
         """Whether the model has attention weights at all."""
         return self.attention not in ("none", "peeky")
 
+    def epochs_for(self, batches: int) -> int:
+        """`epochs`, or where they are left open as many as suit so many batches."""
+        if self.epochs is not None:
+            return self.epochs
+        return min(max(math.ceil(DEFAULT_STEPS / batches), LEAST_EPOCHS), MOST_EPOCHS)
+
     def to_json(self) -> str:
         # ASCII, since a path may hold bytes that are no UTF-8.
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
@@ -226,6 +241,9 @@ class Config:
 
 # A run from before these options existed was trained as their defaults say.
 ADDED_FIELDS = frozenset({"source_form", "attentional_layer", "shuffle_buffer", "warmup"})
+
+# What training fills in where it is left open: a run holds the numbers.
+RESOLVED_FIELDS = frozenset({"epochs", "longest_output"})
 
 # What may differ between a run and its resumption: where things lie, not what is computed.
 PLACE_FIELDS = frozenset({"data", "out", "resume", "overwrite"})

@@ -8,7 +8,7 @@ import io
 import json
 import pathlib
 
-from keras_attention.config import PLACE_FIELDS, Config, flag_of, load_config
+from keras_attention.config import PLACE_FIELDS, RESOLVED_FIELDS, Config, flag_of, load_config
 from keras_attention.errors import UserError
 from keras_attention.files import make_folder, write_text
 
@@ -60,8 +60,8 @@ def check_startable(config: Config) -> None:
     before = load_config(out / CONFIG)
     for field in dataclasses.fields(Config):
         old, new = getattr(before, field.name), getattr(config, field.name)
-        unset = field.name == "longest_output" and new is None  # the run holds the resolved number
-        if field.name not in PLACE_FIELDS and old != new and not unset:
+        left_open = field.name in RESOLVED_FIELDS and new is None
+        if field.name not in PLACE_FIELDS and old != new and not left_open:
             raise UserError(
                 f"{flag_of(field)}: the run in {out} was started with {old}, so it cannot go on "
                 f"with {new}; leave the option as it was, use --overwrite, or another --out"

@@ -123,10 +123,12 @@ def train(
     block_size = config.shuffle_buffer if streamed else len(splits.train)
     seen = survey(splits.train, config, block_size)
     source, target = seen.source, seen.target
-    if config.longest_output is None:
+    config = dataclasses.replace(
+        config,
+        epochs=config.epochs_for(seen.batches),
         # A quarter more than was seen: room for a longer word, and an end for a loop.
-        longest = math.ceil(1.25 * seen.longest_target)
-        config = dataclasses.replace(config, longest_output=longest)
+        longest_output=config.longest_output or math.ceil(1.25 * seen.longest_target),
+    )
     fingerprint = fingerprint_of_parts(seen.fingerprint, splits.valid, splits.test)
     progress = _start_or_resume(config, source, target, fingerprint)
 

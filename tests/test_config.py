@@ -209,3 +209,11 @@ def test_every_option_is_documented():
         assert flag_of(field) == "--" + field.name.replace("_", "-")
         assert len(field.metadata["help"]) > 10
         assert field.metadata["group"]
+
+
+@pytest.mark.parametrize(
+    ("batches", "epochs"), [(1, 100), (14, 100), (47, 30), (704, 2), (1400, 2), (10**6, 2)]
+)
+def test_epochs_left_open_make_enough_steps(batches, epochs):
+    assert Config().epochs_for(batches) == epochs
+    assert Config(epochs=7).epochs_for(batches) == 7

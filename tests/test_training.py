@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from conftest import EAGER_LEARNER, SMALL, call_train, call_verb, reversal_splits, write_splits
 
+from keras_attention import config as config_module
 from keras_attention import training
 from keras_attention.config import Config
 from keras_attention.data import Pair, Splits, write_pairs
@@ -283,6 +284,21 @@ def test_longest_output_is_a_quarter_more_than_was_seen(tmp_path):
     train_tiny(tmp_path / "run", epochs=1)
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["longest_output"] == math.ceil(1.25 * max(len(p.target) for p in TINY.train))
+
+
+def test_epochs_left_open_are_in_the_run_and_may_stay_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(config_module, "DEFAULT_STEPS", 8)
+    data = write_splits(tmp_path / "data", TINY)
+    flags = ("--units", 8, "--no-bidirectional", "--batch-size", 16)  # three batches
+    start = ("--data", data, "--out", tmp_path / "run", *flags)
+    assert call_train(*start).status == 0
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["epochs"] == 3
+    assert "is finished already" in call_train(*start, "--resume").out
+    refused = call_train(*start, "--resume", "--epochs", "4")
+    assert refused.status == 2
+    assert (
+        refused.err.startswith("error: --epochs: the run in ") and "started with 3" in refused.err
+    )
 
 
 # --- when it goes wrong

@@ -21,6 +21,7 @@ import time
 import numpy as np
 
 from keras_attention.data import load_splits
+from keras_attention.threads import divide_cores
 from keras_attention.translator import Translator
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -78,6 +79,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=5000, help="sentences at most")
     parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
     options = parser.parse_args()
+    divide_cores()  # as the verbs do
     from keras_attention.config import load_config
 
     config = load_config(pathlib.Path(options.run) / "config.json")

@@ -86,7 +86,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--languages", nargs="+", default=list(PUBLISHED), choices=PUBLISHED)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="trainings at a time")
-    parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="when scoring")
+    parser.add_argument("--beam-width", type=int, default=5, metavar="K", help="when scoring")
     return parser.parse_args()
 
 

@@ -46,7 +46,7 @@ class Recipe:
 
 _OURS = Config()
 RECIPES = {
-    "book": Recipe(16, 256, False, False, False, 0.01, 0.0, 0.0, 128, 1e-3, False, 12),
+    "book": Recipe(16, 256, False, False, False, 1.0, 0.0, 0.0, 128, 1e-3, False, 12),
     "ours": Recipe(
         _OURS.embedding_size,
         _OURS.units,
@@ -165,6 +165,9 @@ def train(options) -> dict:
     """Trains to the recipe's end, without a schedule only to 99.9 % on test; saves the weights."""
     torch.manual_seed(options.seed)
     recipe = RECIPES[options.recipe]
+    if options.recipe == "ours":  # as train.py has these two options
+        chosen = {"most_epochs": options.epochs, "batch_size": options.batch_size}
+        recipe = dataclasses.replace(recipe, **{k: v for k, v in chosen.items() if v})
     start = time.perf_counter()
     training, test = (read_pairs(options.data / f"{name}.tsv") for name in ("train", "test"))
     source, target = (
@@ -247,6 +250,8 @@ def main() -> None:
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--recipe", choices=RECIPES, default="ours")
+    parser.add_argument("--epochs", type=int, help="of our recipe")
+    parser.add_argument("--batch-size", type=int, help="of our recipe")
     parser.add_argument("--weights", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=256)

@@ -15,7 +15,7 @@ from keras_attention.errors import UserError
 # Of each variable's gradient: far above what a healthy step shows, so that it only cuts explosions.
 DEFAULT_CLIPNORM = 1.0
 # Epochs, where nobody names them: enough steps to learn, whether there are many pairs or few.
-DEFAULT_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 1400, 2, 100
+DEFAULT_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 1300, 2, 100
 
 # What TensorFlow's float32 and int32 hold.
 _LARGEST_FLOAT = 3.4e38

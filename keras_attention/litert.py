@@ -40,6 +40,8 @@ class LiteRTReader:
             `ai-edge-litert` is not installed.
     """
 
+    batches_at_once = 1  # an interpreter holds the tensors of one call
+
     def __init__(self, path: str | pathlib.Path, threads: int = 1):
         path = pathlib.Path(path)
         self._run = _signature_runner(path, threads)

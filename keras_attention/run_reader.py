@@ -14,6 +14,7 @@ from keras_attention.decoding import IMPOSSIBLE, Decoded
 from keras_attention.ensemble import Ensemble
 from keras_attention.errors import UserError
 from keras_attention.inference import InferenceModel, StepDecoder
+from keras_attention.threads import AT_A_TIME
 from keras_attention.trained_run import load_run
 from keras_attention.translation import Translation
 from keras_attention.vocabulary import Vocabulary
@@ -34,6 +35,8 @@ class RunReader:
     Attributes:
         calibration: As given; may be set later, when it has been fitted.
     """
+
+    batches_at_once = AT_A_TIME
 
     def __init__(
         self,
@@ -101,10 +104,7 @@ class RunReader:
         else:
             beam = self._beam(beam_width, length_penalty or 0.0)
             decoded = Decoded(*(part.numpy() for part in beam(ids)))
-        return [
-            self._translation(self._source.split(text), Decoded(*(part[row] for part in decoded)))
-            for row, text in enumerate(texts)
-        ]
+        return self._translations([tuple(self._source.split(text)) for text in texts], decoded)
 
     def _beam(self, beam_width: int, length_penalty: float):
         key = (beam_width, length_penalty)
@@ -115,27 +115,34 @@ class RunReader:
             self._beams[key] = tf.function(search, input_signature=[_IDS], autograph=False)
         return self._beams[key]
 
-    def _translation(self, source_tokens: list[str], decoded: Decoded) -> Translation:
-        hypotheses = [
-            self._hypothesis(tuple(source_tokens), Decoded(*(part[k] for part in decoded)))
-            for k in range(len(decoded.lengths))
-            if decoded.log_probability[k] > IMPOSSIBLE / 2
-        ]
-        best, *others = hypotheses
-        return dataclasses.replace(best, alternatives=tuple(others))
+    def _translations(self, sources: list[tuple[str, ...]], decoded: Decoded) -> list[Translation]:
+        """The rows of arrays `[n, k, ...]` as results, each with its k - 1 alternatives."""
+        # Converted at once: one number at a time costs as much as the decoding.
+        scores = decoded.log_probability.astype(np.float64)
+        confidence = confidence_of(self.calibration, scores, decoded.lengths)
+        possible = (scores > IMPOSSIBLE / 2).tolist()
+        scores, confidence, lengths = (p.tolist() for p in (scores, confidence, decoded.lengths))
+        token_ids = decoded.token_ids.tolist()
 
-    def _hypothesis(self, source_tokens: tuple[str, ...], decoded: Decoded) -> Translation:
-        length = int(decoded.lengths)
-        tokens = self._target.tokens_of(decoded.token_ids[:length])
-        weights = None
-        if self.has_attention:
-            weights = decoded.attention_weights[:length, : len(source_tokens)]
-        log_probability = float(decoded.log_probability)
-        return Translation(
-            text=self._target.join(tokens),
-            log_probability=log_probability,
-            confidence=float(confidence_of(self.calibration, log_probability, length)),
-            source_tokens=source_tokens,
-            target_tokens=tokens,
-            attention_weights=weights,
-        )
+        def hypothesis(row: int, k: int) -> Translation:
+            length, source_tokens = lengths[row][k], sources[row]
+            tokens = self._target.tokens_of(token_ids[row][k][:length])
+            weights = None
+            if self.has_attention:
+                weights = decoded.attention_weights[row, k, :length, : len(source_tokens)]
+            return Translation(
+                text=self._target.join(tokens),
+                log_probability=scores[row][k],
+                confidence=confidence[row][k],
+                source_tokens=source_tokens,
+                target_tokens=tokens,
+                attention_weights=weights,
+            )
+
+        results = []
+        for row, is_possible in enumerate(possible):
+            best, *others = (hypothesis(row, k) for k, real in enumerate(is_possible) if real)
+            results.append(
+                dataclasses.replace(best, alternatives=tuple(others)) if others else best
+            )
+        return results

@@ -13,6 +13,7 @@ from keras_attention.data import split_tokens
 from keras_attention.errors import UserError
 from keras_attention.export_layout import described_version, read_manifest
 from keras_attention.normal_form import NO_FORM, normalise
+from keras_attention.threads import AT_A_TIME
 from keras_attention.translation import Translation
 
 # Log-probabilities below this fill a beam wider than there are outputs.
@@ -28,6 +29,8 @@ class SavedModelReader:
     Raises:
         UserError: the folder holds no whole export, or its SavedModel cannot be loaded.
     """
+
+    batches_at_once = AT_A_TIME
 
     def __init__(self, export: str | pathlib.Path):
         export = pathlib.Path(export)

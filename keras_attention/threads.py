@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+AT_A_TIME = 2  # operations, and batches that are translated
+
 
 def divide_cores() -> None:
     """Lets two operations run at a time, each on half of the cores.
@@ -16,5 +18,5 @@ def divide_cores() -> None:
     TensorFlow's own variables, stays.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    os.environ.setdefault("TF_NUM_INTEROP_THREADS", "2")
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (cores or 1) // 2)))
+    os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(AT_A_TIME))
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (cores or 1) // AT_A_TIME)))

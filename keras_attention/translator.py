@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from keras_attention.errors import UserError
@@ -24,6 +25,7 @@ class Reader(Protocol):
     has_attention: bool
     source_kind: str
     target_kind: str
+    batches_at_once: int  # How many batches it can translate at the same time
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int, length_penalty: float | None
@@ -116,14 +118,31 @@ class Translator:
         if beam_width < 1:
             raise ValueError(f"beam_width must be at least 1. Received: beam_width={beam_width}")
         cleaned = [clean(text) for text in texts]
-        results: list[Translation | None] = [None] * len(cleaned)
-        for rows in _batches_by_length(cleaned):
-            batch = self._reader.translate_batch(
+        batches = list(_batches_by_length(cleaned))
+
+        def translate_rows(rows: list[int]) -> list[Translation]:
+            return self._reader.translate_batch(
                 [cleaned[row] for row in rows], beam_width, length_penalty
             )
+
+        results: list[Translation | None] = [None] * len(cleaned)
+        for rows, batch in zip(batches, self._map(translate_rows, batches), strict=True):
             for row, result in zip(rows, batch, strict=True):
                 results[row] = result
         return results
+
+    def _map(self, translate_rows: Callable, batches: list[list[int]]) -> Iterator:
+        """All batches, translated; several at a time where the reader can."""
+        yield from map(translate_rows, batches[:1])  # by itself: a graph may have to be traced
+        if self._reader.batches_at_once == 1 or len(batches) < 3:
+            yield from map(translate_rows, batches[1:])
+            return
+        # A decoder's steps wait for each other and leave cores idle, which another batch can use.
+        pool = ThreadPoolExecutor(self._reader.batches_at_once)
+        try:
+            yield from pool.map(translate_rows, batches[1:])
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _batches_by_length(texts: Sequence[str]) -> Iterator[list[int]]:

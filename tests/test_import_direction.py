@@ -49,11 +49,11 @@ ALLOWED = {
         "vocabulary",
     },
     "run_reader": {
-        *("calibration", "decoding", "ensemble", "errors", "inference", "trained_run"),
+        *("calibration", "decoding", "ensemble", "errors", "inference", "threads", "trained_run"),
         *("translation", "vocabulary"),
     },
     "export_layout": {"errors", "files"},
-    "saved_model": {"data", "errors", "export_layout", "normal_form", "translation"},
+    "saved_model": {"data", "errors", "export_layout", "normal_form", "threads", "translation"},
     "litert": {"errors", "normal_form", "quiet", "translation", "vocabulary"},
     "translator": {
         *("errors", "export_layout", "litert", "run_folder", "run_reader", "saved_model"),

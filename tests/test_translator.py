@@ -4,6 +4,8 @@ import json
 import pathlib
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -48,7 +50,8 @@ class Noting:
     has_attention = False
     source_kind = target_kind = "char"
 
-    def __init__(self):
+    def __init__(self, batches_at_once=1):
+        self.batches_at_once = batches_at_once
         self.batches = []
 
     def translate_batch(self, texts, beam_width, length_penalty):
@@ -56,10 +59,44 @@ class Noting:
         return [Translation(text[::-1], 0.0, 1.0, tuple(text), (), None) for text in texts]
 
 
-def test_answers_come_in_the_order_of_the_texts():
+class Slow(Noting):
+    """One that takes its time, the more the shorter the texts, and counts who is in it."""
+
+    def __init__(self, batches_at_once):
+        super().__init__(batches_at_once)
+        self.inside = self.most = 0
+        self.lock = threading.Lock()
+
+    def translate_batch(self, texts, beam_width, length_penalty):
+        with self.lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            assert self.batches or self.inside == 1, "the first batch is translated by itself"
+        time.sleep(0.05 / (1 + len(texts[0])))
+        with self.lock:
+            self.inside -= 1
+            if "broken" in texts:
+                raise ValueError("broken")
+            return super().translate_batch(texts, beam_width, length_penalty)
+
+
+@pytest.mark.parametrize("batches_at_once", [1, 2])
+def test_so_many_batches_at_a_time_as_the_reader_allows(batches_at_once, monkeypatch):
+    monkeypatch.setattr(translator_module, "ROWS_PER_BATCH", 2)
+    reader = Slow(batches_at_once)
+    texts = ["ab" * n for n in range(20)]
+    results = Translator(reader).translate(texts)
+    assert [result.text for result in results] == [text[::-1] for text in texts]
+    assert reader.most == batches_at_once
+    with pytest.raises(ValueError, match="broken"):
+        Translator(reader).translate([*texts, "broken"])
+
+
+@pytest.mark.parametrize("batches_at_once", [1, 2])
+def test_answers_come_in_the_order_of_the_texts(batches_at_once):
     rng = np.random.default_rng(0)
     texts = ["ab" * int(n) for n in rng.integers(0, 50, 1000)] + ["xyz"]
-    reader = Noting()
+    reader = Noting(batches_at_once)
     results = Translator(reader).translate(texts)
     assert [result.text for result in results] == [text[::-1] for text in texts]
     assert sorted(text for batch in reader.batches for text in batch) == sorted(texts)

@@ -10,6 +10,7 @@ import os
 from keras_attention.command_line import Parser
 from keras_attention.errors import UserError
 from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.threads import divide_cores
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
 VERBS = {
@@ -34,6 +35,7 @@ def verb_parser(name: str, description: str) -> Parser:
 def load_translator(path: str):
     """`Translator.load`, with TensorFlow kept quiet, or not imported where it isn't needed."""
     if not path.endswith(".tflite"):
+        divide_cores()
         import_tensorflow_quietly()
     from keras_attention.translator import Translator
 

@@ -4,6 +4,8 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 # Tests also try the server and the layer on JAX.
 TEST_REQUIREMENTS := requirements-serve.txt requirements-backends.txt
+# One more than there are cores: some tests wait for servers and browsers.
+TEST_PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 TEST_INSTALLED := .venv/installed-for-tests
 
 .DEFAULT_GOAL := help
@@ -26,8 +28,8 @@ install: $(INSTALLED) ## make .venv with the pinned requirements
 train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it stopped
 	$(BIN)/python train.py --resume
 
-test: $(TEST_INSTALLED) ## run all tests, a process per core
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+test: $(TEST_INSTALLED) ## run all tests, on all cores
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 check: $(INSTALLED) ## lint and format check
 	$(BIN)/ruff check .

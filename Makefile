@@ -4,8 +4,6 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 # Tests also try the server and the layer on JAX.
 TEST_REQUIREMENTS := requirements-serve.txt requirements-backends.txt
-# One more than there are cores: some tests wait for servers and browsers.
-TEST_PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 TEST_INSTALLED := .venv/installed-for-tests
 
 .DEFAULT_GOAL := help
@@ -29,7 +27,7 @@ train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it st
 	$(BIN)/python train.py --resume
 
 test: $(TEST_INSTALLED) ## run all tests, on all cores
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 check: $(INSTALLED) ## lint and format check
 	$(BIN)/ruff check .

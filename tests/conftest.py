@@ -35,6 +35,15 @@ hypothesis.settings.load_profile("repeatable")
 FOLDER_OF_ALL_PROCESSES = "KERAS_ATTENTION_TEST_FOLDER"
 
 
+# What this process of tests leaves to be ended: when its session ends, which comes before the
+# interpreter's own end, at which a process may be killed when it takes long.
+AT_END = contextlib.ExitStack()
+
+
+def pytest_sessionfinish():
+    AT_END.close()
+
+
 def pytest_configure(config):
     if FOLDER_OF_ALL_PROCESSES not in os.environ:
         config.folder_of_all_processes = tempfile.mkdtemp(prefix="keras-attention-tests-")
@@ -48,9 +57,10 @@ def pytest_unconfigure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests come first, so that no process waits for another's last file."""
+    """Files with many slow tests or many tests come first, so that none is begun at the end."""
+    tests = collections.Counter(item.path for item in items)
     slow = collections.Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: (-slow[item.path], -tests[item.path]))
 
 
 # Small enough to be learnt in a few seconds, of every kind of layer that the defaults have.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import functools
 import json
@@ -16,7 +15,7 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
-from conftest import FOLDER_OF_ALL_PROCESSES, Finished, call
+from conftest import AT_END, FOLDER_OF_ALL_PROCESSES, Finished, call
 
 from keras_attention.config import Config
 from keras_attention.data import Pair, write_pairs
@@ -36,7 +35,7 @@ WORDS = tuple(sorted(["a", "bb", "ccc", "été", "날짜", "😀", "0"]))
 def folder_for_tests() -> pathlib.Path:
     """One temporary folder of this process, removed at its end."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="export-tests-"))
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    AT_END.callback(shutil.rmtree, path, ignore_errors=True)
     return path
 
 

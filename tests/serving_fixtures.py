@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import http.client
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
+from conftest import AT_END
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -106,7 +106,7 @@ def shared_server() -> Server:
     from export_fixtures import random_export
 
     server = _start(random_export()[1], ())
-    atexit.register(server.stop)
+    AT_END.callback(server.stop)
     return server
 
 

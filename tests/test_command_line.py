@@ -263,11 +263,10 @@ def test_tensorflow_adds_nothing_to_what_is_said(trained, tmp_path, reversal_fol
     for name in ("config.json", "vocabulary.json"):
         (broken / name).write_bytes((trained.path / name).read_bytes())
     (broken / "model.keras").write_bytes((trained.path / "model.keras").read_bytes()[:2000])
-    for verb, more in (("translate", "abc"), ("evaluate", reversal_folder / "test.tsv")):
-        done = run(*verbs, verb, broken, more)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"error: {broken}/model.keras: cannot be read")
-        assert done.stderr.count("\n") == 1
+    done = run(*verbs, "translate", broken, "abc")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {broken}/model.keras: cannot be read")
+    assert done.stderr.count("\n") == 1
     options = ("--units", "8", "--epochs", "1", "--learning-rate", "1e6", "--clipnorm", "0")
     done = run("train.py", "--data", reversal_folder, "--out", tmp_path / "run", *options)
     assert done.returncode == 2

@@ -156,8 +156,8 @@ def train(
     valid = evaluate(translator, splits.valid)
     reader.calibration = valid.fit_calibration()
     save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
-    for line in advise(progress.history, valid, math.log(len(target))):
-        log(f"advice: {line}")
+    if advice := advise(progress.history, valid, math.log(len(target))):
+        log(f"advice: {advice}")
     test = evaluate(translator, splits.test)
     metrics = {
         "test": test.summary(),

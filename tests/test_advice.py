@@ -31,37 +31,37 @@ VARIED = evaluation(["a", "b"], 0.5)
 
 
 def test_a_good_model_needs_none():
-    assert advise([row(1, 0.2), row(2, 0.995)], evaluation(["a", "b"], 0.995), GUESSING) == []
+    assert advise([row(1, 0.2), row(2, 0.995)], evaluation(["a", "b"], 0.995), GUESSING) is None
 
 
 def test_one_answer_for_all():
-    (line,) = advise([row(1, 0.0)], evaluation(["abc"] * 3, 0.0), GUESSING)
+    line = advise([row(1, 0.0)], evaluation(["abc"] * 3, 0.0), GUESSING)
     assert line.startswith("all 3 validation sources are answered with 'abc'")
     assert "--learning-rate" in line and "--epochs" in line
 
 
 def test_one_validation_pair_has_one_answer():
-    assert "answered" not in " ".join(advise([row(1, 0.0)], evaluation(["abc"], 0.0), GUESSING))
+    assert "answered" not in (advise([row(1, 0.0)], evaluation(["abc"], 0.0), GUESSING) or "")
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.81, True), (0.79, False)])
 def test_a_loss_like_that_of_guessing(share, said):
-    lines = advise([row(1, 0.0, valid_loss=share * GUESSING)], VARIED, GUESSING)
-    assert any("near that of guessing, 2.30" in line for line in lines) == said
+    line = advise([row(1, 0.0, valid_loss=share * GUESSING)], VARIED, GUESSING) or ""
+    assert ("near that of guessing, 2.30" in line) == said
 
 
 def test_a_result_that_was_still_rising():
-    (line,) = advise([row(1, 0.2), row(2, 0.5)], VARIED, GUESSING)
+    line = advise([row(1, 0.2), row(2, 0.5)], VARIED, GUESSING)
     assert "still rising, 0.5000 after 0.2000" in line and "more --epochs than 2" in line
-    assert advise([row(1, 0.495), row(2, 0.5)], VARIED, GUESSING) == []
+    assert advise([row(1, 0.495), row(2, 0.5)], VARIED, GUESSING) is None
 
 
 def test_a_model_that_recites():
     history = [row(1, 0.5), row(2, 0.5, loss=0.01, valid_loss=0.11)]
-    (line,) = advise(history, VARIED, GUESSING)
+    line = advise(history, VARIED, GUESSING)
     assert "recites" in line and "0.010 there and 0.110" in line
     history = [row(1, 0.5), row(2, 0.5, loss=0.01, valid_loss=0.09)]
-    assert advise(history, VARIED, GUESSING) == []
+    assert advise(history, VARIED, GUESSING) is None
 
 
 def test_training_says_it_before_its_last_line(tmp_path):

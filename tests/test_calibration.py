@@ -175,6 +175,7 @@ def calibrated(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_artefact_has_the_confidence_of_the_map(calibrated, tmp_path):
     run = load_run(calibrated)
     assert run.calibration == MODEST

@@ -135,6 +135,7 @@ def test_variants_of_a_step_are_what_they_are_alone(audited):
     np.testing.assert_allclose(found[:, :, 1], opened.logits(tf.roll(own, 1, axis=-1)), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_training_mode_cannot_leak_in():
     run = make_run(HEAVY_DROPOUT)
     subject = SequenceSubject(run)
@@ -229,6 +230,7 @@ def test_trailing_spaces_are_read_but_not_compared(simple):
     assert compared[3].tolist() == [True, True, True, False, False]
 
 
+@pytest.mark.slow
 def test_batching_changes_no_number(simple, measured):
     _, subject, examples = simple
     attention = attention_of(subject, examples)

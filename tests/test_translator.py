@@ -234,6 +234,7 @@ for folder in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_new_process_gives_the_same_for_every_kind(tmp_path):
     """Text, score and weights before saving and after loading elsewhere, to the last bit."""
     folders = []

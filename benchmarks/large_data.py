@@ -71,7 +71,7 @@ def measure(folder: pathlib.Path, steps: int) -> dict:
     model = build_training_model(config, len(seen.source), len(seen.target))
     optimizer = make_optimizer(config, seen.batches * config.epochs)
     optimizer.build(model.trainable_variables)
-    training_step = make_training_step(model, optimizer, 0.0)
+    training_step = make_training_step(model, optimizer, config)
 
     def endless():
         epoch = 0

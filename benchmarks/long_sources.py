@@ -43,7 +43,7 @@ def measure(length: int) -> dict:
     model = build_training_model(config, size, size)
     optimizer = make_optimizer(config, 100)
     optimizer.build(model.trainable_variables)
-    training_step = make_training_step(model, optimizer, 0.0)
+    training_step = make_training_step(model, optimizer, config)
     ids = np.random.default_rng(0).integers(4, size, (rows, length)).astype(np.int32)
     small = ids[:2, :5]
     training_step(small, small, small)  # traces

@@ -211,7 +211,7 @@ def _train_epochs(
     config, splits, seen, model, optimizer, translator, progress, best, log, task
 ) -> list[np.ndarray]:
     """Trains until the last epoch or until nothing gets better; returns the best weights."""
-    training_step = make_training_step(model, optimizer, config.label_smoothing)
+    training_step = make_training_step(model, optimizer, config)
     loss_step = make_loss_step(model)
     pairs = _encoded(splits.train, seen, config.shuffle_buffer)
     valid_pairs = encode_pairs(splits.valid, seen.source, seen.target)

@@ -9,7 +9,16 @@ import tensorflow as tf
 
 from keras_attention.config import Config
 from keras_attention.distribution import AdamOfSums, rows_of_replica, summed
+from keras_attention.fused_lstm import fuse_lstm, lstm_layers
 from keras_attention.metrics import global_norm, real_tokens, token_losses
+from keras_attention.short_dropout import shorten_dropout
+from keras_attention.threads import AT_A_TIME
+
+# Of a model of up to so many units, starting Keras' twenty operations for each time step, and those
+# of their gradients, costs more than what they compute. Both figures: docs/scaling.md.
+NARROW = 128
+# From so many rows on, half a batch keeps a core busy with a model of any width.
+LARGE_BATCH = 256
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
 
@@ -33,9 +42,12 @@ def make_optimizer(config: Config, total_steps: int) -> keras.optimizers.Optimiz
 
 
 def make_training_step(
-    model: keras.Model, optimizer: keras.optimizers.Optimizer, label_smoothing: float
+    model: keras.Model, optimizer: keras.optimizers.Optimizer, config: Config
 ) -> Callable:
     """A compiled function that trains on one batch.
+
+    On a processor it lets a narrow model's layers compute in other ways when they are trained, and
+    computes a batch in parts side by side; the results are the same.
 
     Under a `tf.distribute` strategy it is called in the strategy's scope and on every worker with
     the same batch; each replica takes its rows of it.
@@ -45,21 +57,24 @@ def make_training_step(
         number of real tokens, and the global norm of the gradients before clipping; float32
         scalars. The gradient is that of the mean loss over the batch's real tokens.
     """
-
+    parts = _speed_up(model, config)
     strategy = tf.distribute.get_strategy()
 
+    def loss_of(source_ids, decoder_ids, target_ids):
+        inputs = {"source_ids": source_ids, "decoder_ids": decoder_ids}
+        logits = model(inputs, training=True)
+        return tf.reduce_sum(token_losses(target_ids, logits, config.label_smoothing))
+
     def replica_step(source_ids, decoder_ids, target_ids):
-        source_ids, decoder_ids, target_ids = rows_of_replica(source_ids, decoder_ids, target_ids)
+        batch = rows_of_replica(source_ids, decoder_ids, target_ids)
         with tf.GradientTape() as tape:
-            inputs = {"source_ids": source_ids, "decoder_ids": decoder_ids}
-            logits = model(inputs, training=True)
-            total = tf.reduce_sum(token_losses(target_ids, logits, label_smoothing))
+            total = tf.add_n([loss_of(*rows) for rows in _in_parts(batch, parts)])
         gradients = [
             tf.convert_to_tensor(gradient)  # an embedding's are slices, which may repeat a row
             for gradient in tape.gradient(total, model.trainable_variables)
         ]
         # Summed over the replicas before they are divided and clipped: as if there were one.
-        tokens = tf.reduce_sum(real_tokens(target_ids))
+        tokens = tf.reduce_sum(real_tokens(batch[-1]))
         total, tokens, *gradients = summed([total, tokens, *gradients])
         gradients = [gradient / tokens for gradient in gradients]
         norm = global_norm(gradients)
@@ -84,3 +99,27 @@ def make_loss_step(model: keras.Model) -> Callable:
         return tf.reduce_sum(losses), tf.reduce_sum(real_tokens(target_ids))
 
     return loss_step
+
+
+def _speed_up(model: keras.Model, config: Config) -> int:
+    """Prepares a model's layers; returns in how many parts a batch is to be computed."""
+    if tf.config.list_logical_devices("GPU"):
+        return 1
+    narrow = config.encoder == "lstm" and config.units <= NARROW
+    if narrow and model.compute_dtype == "float32":
+        for layer in lstm_layers(model):
+            fuse_lstm(layer)
+        for layer in model.layers:
+            if isinstance(layer, keras.layers.Dropout):
+                shorten_dropout(layer)
+        return AT_A_TIME
+    return AT_A_TIME if config.batch_size >= LARGE_BATCH else 1
+
+
+def _in_parts(batch: list[tf.Tensor], parts: int) -> list[tuple[tf.Tensor, ...]]:
+    """The rows of a batch in so many runs, as even as can be; one may be empty."""
+    if parts == 1:
+        return [tuple(batch)]
+    bounds = tf.shape(batch[0])[0] * tf.range(parts + 1) // parts
+    sizes = bounds[1:] - bounds[:-1]
+    return list(zip(*(tf.split(column, sizes) for column in batch), strict=True))

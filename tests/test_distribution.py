@@ -72,6 +72,7 @@ DEVICES = """
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     options = dict(units=8, embedding_size=4, dropout=0.0, decoder_input_dropout=0.0)
+    options |= dict(label_smoothing=0.1)
 
     def train(strategy, **more):
         keras.utils.set_random_seed(1)
@@ -81,7 +82,7 @@ DEVICES = """
             model = build_training_model(config, 20, 20)
             optimizer = make_optimizer(config, 20)
             optimizer.build(model.trainable_variables)
-            step = make_training_step(model, optimizer, 0.1)
+            step = make_training_step(model, optimizer, config)
             results = []
             for rows in (6, 5, 1, 6):  # of one row, one device gets nothing
                 lengths = rng.integers(1, 7, (rows, 1))

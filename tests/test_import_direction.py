@@ -64,7 +64,11 @@ ALLOWED = {
     "book": {"config", "errors", "models", "trained_run", "vocabulary"},
     "cluster": {"errors"},
     "distribution": {"cluster", "errors"},
-    "training_step": {"config", "distribution", "metrics"},
+    "fused_lstm": set(),
+    "short_dropout": set(),
+    "training_step": {
+        *("config", "distribution", "fused_lstm", "metrics", "short_dropout", "threads"),
+    },
     "advice": {"evaluation"},
     "training": {
         *(

@@ -48,9 +48,9 @@ def test_padding_changes_neither_loss_nor_gradient(smoothing):
     results = []
     for padding in (0, 5):
         keras.utils.set_random_seed(0)
-        config = Config(**CHEAP, dropout=0, decoder_input_dropout=0)
+        config = Config(**CHEAP, dropout=0, decoder_input_dropout=0, label_smoothing=smoothing)
         model = build_training_model(config, 9, 8)
-        step = make_training_step(model, make_optimizer(config, 10), smoothing)
+        step = make_training_step(model, make_optimizer(config, 10), config)
         ids = [[[5, 6, 7], [4, 0, 0]], [[1, 5, 6], [1, 7, 0]], [[5, 6, 2], [7, 2, 0]]]
         ids = [tf.constant(np.pad(part, [(0, 0), (0, padding)]), tf.int32) for part in ids]
         loss = [float(value) for value in make_loss_step(model)(*ids)]
@@ -95,7 +95,7 @@ def test_the_gradient_norm_is_that_before_clipping():
         keras.utils.set_random_seed(0)
         config = Config(**CHEAP, clipnorm=clipnorm)
         model = build_training_model(config, 9, 8)
-        step = make_training_step(model, make_optimizer(config, 10), 0.0)
+        step = make_training_step(model, make_optimizer(config, 10), config)
         ids = (tf.constant(part, tf.int32) for part in ([[5, 6]], [[1, 5]], [[5, 2]]))
         norms.append(float(step(*ids)[2]))
     assert norms[0] == pytest.approx(norms[1], rel=1e-5)

@@ -121,7 +121,7 @@ def train_once(
     steps = math.ceil(len(train) / config.batch_size)
     optimizer = make_optimizer(config, steps * config.epochs)
     optimizer.build(model.trainable_variables)
-    training_step = make_training_step(model, optimizer, config.label_smoothing)
+    training_step = make_training_step(model, optimizer, config)
     for epoch in range(config.epochs):
         batches = training_batches(
             pairs, config.batch_size, config.unknown_rate, config.seed, epoch

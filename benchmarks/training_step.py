@@ -7,8 +7,9 @@ and in the same rounds the matrix products that these steps cannot do without, a
 same sizes (input and state times the gates' matrix, forward and both backward products, for the
 rows of a batch). The ideal time is what those products would take for the real tokens, padding
 left out; the share is ideal / measured. Attention and affine layer are counted in the products at
-the decoder's rate. CPU seconds, of all threads, are the fairer figure on a busy machine. About two
-minutes on two cores.
+the decoder's rate. The peak is that of two loops of products side by side, which keep two cores
+busy; one loop alone, with products that wait for each other, is the last column's measure. CPU
+seconds, of all threads, are the fairer figure on a busy machine. About three minutes on two cores.
 """
 
 import argparse
@@ -51,10 +52,10 @@ def load_batches(config: Config):
     return batches, len(source), len(target)
 
 
-def make_products(rows: int, inputs: int, units: int):
+def make_products(rows: int, inputs: int, units: int, loops: int):
     """A function that multiplies what one step of one LSTM needs, often; and its operations.
 
-    Twice side by side, since three products cannot keep two cores busy.
+    So many loops of it run side by side: the three products of one cannot keep two cores busy.
     """
     x = tf.random.normal([rows, inputs + units])
     kernel = tf.random.normal([inputs + units, 4 * units])
@@ -68,10 +69,10 @@ def make_products(rows: int, inputs: int, units: int):
 
     @tf.function(autograph=False)
     def products():
-        loops = [tf.while_loop(lambda left, _: left > 0, step, (REPEATS, 0.0)) for _ in range(2)]
-        return loops[0][1] + loops[1][1]
+        start = REPEATS, 0.0
+        return [tf.while_loop(lambda left, _: left > 0, step, start)[1] for _ in range(loops)]
 
-    return products, 2 * REPEATS * 3 * 2 * rows * (inputs + units) * 4 * units
+    return products, loops * REPEATS * 3 * 2 * rows * (inputs + units) * 4 * units
 
 
 def count_operations(config: Config, batches, target_size: int) -> tuple[float, float, int]:
@@ -107,27 +108,33 @@ def measure(width: int, batch_size: int, rounds: int) -> dict:
     training_step = make_training_step(model, optimizer, config)
     encoder, decoder, tokens = count_operations(config, batches, target_size)
     sizes = ((width // 2, encoder), (width, decoder))
-    products = [
-        (*make_products(config.batch_size, config.embedding_size, units), operations)
-        for units, operations in sizes
-    ]
+    products = {
+        loops: [
+            (*make_products(config.batch_size, config.embedding_size, units, loops), operations)
+            for units, operations in sizes
+        ]
+        for loops in (1, 2)
+    }
 
     def steps():
         for batch in batches:
             result = training_step(*batch)
         float(result[0])
 
-    for function in (steps, *(p[0] for p in products)):
-        function()  # traces
-    step_times, ideal_times = [], []
+    steps()  # traces
+    for function, *_ in products[1] + products[2]:
+        function()
+    step_times, ideal_times = [], {loops: [] for loops in products}
     for _ in range(rounds):
         step_times.append(timed(steps))
-        ideal = np.zeros(2)
-        for function, done, needed in products:
-            ideal += np.array(timed(function)) * needed / done
-        ideal_times.append(ideal)
+        for loops, functions in products.items():
+            ideal = np.zeros(2)
+            for function, done, needed in functions:
+                ideal += np.array(timed(function)) * needed / done
+            ideal_times[loops].append(ideal)
     seconds, cpu = np.median(step_times, axis=0)
-    ideal_seconds, ideal_cpu = np.median(ideal_times, axis=0)
+    one_loop, _ = np.median(ideal_times[1], axis=0)
+    ideal_seconds, ideal_cpu = np.median(ideal_times[2], axis=0)
     return {
         "units": width,
         "tokens_per_second": tokens / seconds,
@@ -136,6 +143,7 @@ def measure(width: int, batch_size: int, rounds: int) -> dict:
         "peak_gflops": (encoder + decoder) / ideal_seconds / 1e9,
         "share": ideal_seconds / seconds,
         "cpu_share": ideal_cpu / cpu,
+        "share_of_one_loop": one_loop / seconds,
         "load": os.getloadavg()[0],
     }
 
@@ -149,8 +157,11 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
     options = parser.parse_args()
     keras.config.set_dtype_policy(options.policy)
-    print("| units | real tokens/s | CPU µs/token | GFLOP/s | peak | share | CPU share | load |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| units | real tokens/s | CPU µs/token | GFLOP/s | peak | share | CPU share | load "
+        "| share of one loop |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     rows = []
     for width in options.widths:
         row = measure(width, options.batch_size, options.rounds)
@@ -158,7 +169,7 @@ def main() -> None:
         print(
             f"| {width} | {row['tokens_per_second']:,.0f} | {row['cpu_us_per_token']:.2f} "
             f"| {row['gflops']:.1f} | {row['peak_gflops']:.1f} | {row['share']:.0%} "
-            f"| {row['cpu_share']:.0%} | {row['load']:.1f} |",
+            f"| {row['cpu_share']:.0%} | {row['load']:.1f} | {row['share_of_one_loop']:.0%} |",
             flush=True,
         )
     if options.out:

@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
-# Tests also try the server and the layer on JAX.
-TEST_REQUIREMENTS := requirements-serve.txt requirements-backends.txt
+# Tests also try the server, bulk translation on Beam, and the layer on JAX.
+TEST_REQUIREMENTS := requirements-serve.txt requirements-beam.txt requirements-backends.txt
 TEST_INSTALLED := .venv/installed-for-tests
 
 .DEFAULT_GOAL := help

@@ -23,17 +23,29 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import apache_beam as beam
-from apache_beam.io import fileio
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.metrics import Metrics
-from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-
 from keras_attention.command_line import Parser, exit_with_user_errors
 from keras_attention.data import is_blank, strip_line
 from keras_attention.errors import UserError
 from keras_attention.export_layout import described_version, read_manifest
+
+
+def _tell_what_is_needed(arguments: list[str]) -> None:
+    raise UserError(
+        "beam: needs the packages of requirements-beam.txt; `pip install -r requirements-beam.txt`"
+    )
+
+
+try:
+    import apache_beam as beam
+    from apache_beam.io import fileio
+    from apache_beam.io.filesystems import FileSystems
+    from apache_beam.metrics import Metrics
+    from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
+    from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+except ImportError:
+    if __name__ == "__main__":
+        exit_with_user_errors(_tell_what_is_needed, [])
+    _tell_what_is_needed([])
 
 # Sources are batched with others of the same range of lengths; the last range is open.
 LENGTH_BOUNDARIES = [8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 256, 512, 1024]

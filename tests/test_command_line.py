@@ -14,6 +14,7 @@ from keras_attention.command_line import parse_training_config
 from keras_attention.commands import translate
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
+from keras_attention.export_layout import FORMAT, write_manifest
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -272,3 +273,34 @@ def test_tensorflow_adds_nothing_to_what_is_said(trained, tmp_path, reversal_fol
     assert done.returncode == 2
     assert done.stderr.startswith("error: --learning-rate: training diverges")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("package", "module", "arguments", "file"),
+    [
+        ("apache_beam", "keras_attention.beam", ["export", "*.txt"], "requirements-beam.txt"),
+        ("uvicorn", "keras_attention", ["serve", "export"], "requirements-serve.txt"),
+    ],
+)
+def test_a_missing_package_is_one_line_that_names_the_file(
+    package, module, arguments, file, tmp_path
+):
+    (tmp_path / "export").mkdir()
+    write_manifest(tmp_path / "export", {"format": FORMAT})
+    script = f"""if True:
+        import runpy, sys
+        sys.modules[{package!r}] = None  # as if it were not installed
+        sys.argv[1:] = {arguments!r}
+        runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert f"`pip install -r {file}`" in result.stderr

@@ -174,26 +174,26 @@ def test_without_training_nothing_is_dropped():
 # --- parts of a batch
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5, 8])
-@pytest.mark.parametrize("encoder", ["lstm", "gru"])
-def test_a_batch_in_parts_gives_what_the_whole_gives(rows, encoder):
-    options = {"units": NARROW + 2, "embedding_size": 4, "encoder": encoder} | NO_DROPOUT
+# A lone row leaves a part empty.
+ROWS = (5, 1, 2, 8)
+
+
+def test_a_batch_in_parts_gives_what_the_whole_gives():
+    options = {"units": NARROW + 2, "embedding_size": 4, "encoder": "gru"} | NO_DROPOUT
     results = []
     for batch_size in (LARGE_BATCH - 1, LARGE_BATCH):
         model, step = model_and_step(batch_size=batch_size, **options)
-        numbers = [float(value) for value in step(*batch_of(rows))]
-        results.append([*numbers, *model.get_weights()])
+        numbers = [[float(value) for value in step(*batch_of(rows))] for rows in ROWS]
+        results.append([numbers, *model.get_weights()])
     for whole, parts in zip(*results, strict=True):
         np.testing.assert_allclose(whole, parts, atol=2e-4, rtol=1e-5)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5])
-def test_a_narrow_model_steps_as_keras_layers_do(rows, monkeypatch):
+def test_a_narrow_model_steps_as_keras_layers_do(monkeypatch):
     options = {"units": 8, "embedding_size": 4, "layers": 2} | NO_DROPOUT
     results = []
     for narrow in (0, NARROW):
         monkeypatch.setattr("keras_attention.training_step.NARROW", narrow)
-        model, step = model_and_step(**options)
-        numbers = [[float(value) for value in step(*batch_of(rows))] for _ in range(2)]
-        results.append(numbers)
+        _, step = model_and_step(**options)
+        results.append([[float(value) for value in step(*batch_of(rows))] for rows in ROWS])
     np.testing.assert_allclose(*results, rtol=1e-5)

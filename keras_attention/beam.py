@@ -43,7 +43,7 @@ try:
     from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
     from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 except ImportError:
-    if __name__ == "__main__":
+    if __name__ == "__main__":  # where nothing further on would turn it into one line
         exit_with_user_errors(_tell_what_is_needed, [])
     _tell_what_is_needed([])
 

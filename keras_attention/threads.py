@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-AT_A_TIME = 2  # operations, and batches that are translated
+AT_A_TIME = 2  # operations, parts of a training batch, and batches that are translated
 
 
 def divide_cores() -> None:

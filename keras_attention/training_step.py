@@ -118,8 +118,6 @@ def _speed_up(model: keras.Model, config: Config) -> int:
 
 def _in_parts(batch: list[tf.Tensor], parts: int) -> list[tuple[tf.Tensor, ...]]:
     """The rows of a batch in so many runs, as even as can be; one may be empty."""
-    if parts == 1:
-        return [tuple(batch)]
     bounds = tf.shape(batch[0])[0] * tf.range(parts + 1) // parts
     sizes = bounds[1:] - bounds[:-1]
     return list(zip(*(tf.split(column, sizes) for column in batch), strict=True))

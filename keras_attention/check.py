@@ -10,6 +10,7 @@ import statistics
 from keras_attention import character_rules, pair_rules
 from keras_attention.data import (
     LineError,
+    Pair,
     Splits,
     TokenKind,
     is_blank,
@@ -139,12 +140,18 @@ def quick_findings(
     Sources are looked at in the normal form in which the model reads them.
     """
     parts = [
-        Part(name, [pair._replace(source=normalise(pair.source, source_form)) for pair in pairs])
+        Part(name, _with_normal_sources(pairs, source_form))
         for name, pairs in splits._asdict().items()
     ]
     return tuple(
         finding for rule in _QUICK_RULES for finding in rule(parts, source_tokens, target_tokens)
     )
+
+
+def _with_normal_sources(pairs: list[Pair], form: str) -> list[Pair]:
+    if form == NO_FORM:  # To copy 50,000 pairs takes as long as to check them
+        return pairs
+    return [pair._replace(source=normalise(pair.source, form)) for pair in pairs]
 
 
 def _read_part(

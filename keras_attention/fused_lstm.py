@@ -1,4 +1,4 @@
-"""An LSTM layer trained by one operation over all steps, where Keras has a loop of small ones.
+"""An LSTM layer trained faster than by Keras' loop of small operations.
 
 Letters in shape comments: B batch size, T length, E input size, U units.
 """
@@ -11,10 +11,11 @@ from keras import layers
 
 
 def fuse_lstm(layer: layers.LSTM) -> None:
-    """Lets a layer compute in one operation when it is called with `training=True`.
+    """Lets a layer go through all steps in one operation when it is called with `training=True`.
 
-    Outputs, states and gradients stay the same. All other calls are left as they are, so that
-    nothing that is saved or exported holds the operation, and the layer stays Keras' own.
+    Its gradient goes back through them in a short loop. Outputs, states and gradients stay the
+    same. All other calls are left as they are, so that nothing that is saved or exported holds the
+    operation, and the layer stays Keras' own.
 
     Args:
         layer: Built or not, float32, with Keras' activations and without dropout of its own. A
@@ -93,29 +94,69 @@ def _lstm(x, h, c, kernel, bias):
         bias: `(4 U,)`.
     """
     no_peephole = tf.zeros(tf.shape(bias)[0] // 4)
-    arguments = {
-        "seq_len_max": tf.shape(x, out_type=tf.int64)[0],
-        "x": x,
-        "cs_prev": c,
-        "h_prev": h,
-        "w": kernel,
-        "wci": no_peephole,
-        "wcf": no_peephole,
-        "wco": no_peephole,
-        "b": bias,
-        "use_peephole": False,
-    }
-    seen = tf.raw_ops.BlockLSTMV2(**arguments, cell_clip=0.0)
+    seen = tf.raw_ops.BlockLSTMV2(
+        seq_len_max=tf.shape(x, out_type=tf.int64)[0],
+        x=x,
+        cs_prev=c,
+        h_prev=h,
+        w=kernel,
+        wci=no_peephole,
+        wcf=no_peephole,
+        wco=no_peephole,
+        b=bias,
+        cell_clip=0.0,
+    )
+    return (seen.h, seen.cs), lambda of_hs, of_cs: _gradient(x, h, c, kernel, seen, of_hs, of_cs)
 
-    # The gradient that TensorFlow (2.21) has registered for this operation is that of `BlockLSTM`,
-    # whose gates stand in another order.
-    def gradient(of_hs, of_cs):
-        of = tf.raw_ops.BlockLSTMGradV2(**arguments, **seen._asdict(), h_grad=of_hs, cs_grad=of_cs)
-        # Of a batch without rows, these two would be whatever lay in memory.
-        empty = tf.size(h) == 0
-        of_kernel, of_bias = (
-            tf.where(empty, tf.zeros_like(total), total) for total in (of.w_grad, of.b_grad)
-        )
-        return of.x_grad, of.h_prev_grad, of.cs_prev_grad, of_kernel, of_bias
 
-    return (seen.h, seen.cs), gradient
+def _gradient(x, h, c, kernel, seen, of_hs, of_cs):
+    """Backpropagation through time, for `_lstm`.
+
+    The one that TensorFlow (2.21) has registered for `BlockLSTMV2` is that of `BlockLSTM`, whose
+    gates stand in another order. Its own kernel, `BlockLSTMGradV2`, adds to the gradient of
+    the weights in every step; here one product does it for all steps.
+
+    Args:
+        seen: What `BlockLSTMV2` returned: the states, and i, f, ci and o, the gates behind their
+            activations, `(T, B, U)` each.
+        of_hs, of_cs: Gradients of the states.
+    """
+    activation = tf.raw_ops
+    steps, inputs, units = tf.shape(x)[0], x.shape[-1], h.shape[-1]
+    h_before = tf.concat([h[None], seen.h[:-1]], axis=0)
+    c_before = tf.concat([c[None], seen.cs[:-1]], axis=0)
+    # All that does not wait for the steps behind: what a state's gradient is multiplied by.
+    h_to_c = activation.TanhGrad(y=seen.co, dy=seen.o)
+    to_gates = tf.concat(
+        [
+            activation.SigmoidGrad(y=seen.i, dy=seen.ci),
+            activation.SigmoidGrad(y=seen.f, dy=c_before),
+            activation.TanhGrad(y=seen.ci, dy=seen.i),
+            activation.SigmoidGrad(y=seen.o, dy=seen.co),
+        ],
+        axis=2,
+    )  # (T, B, 4 U)
+    recurrent = tf.transpose(kernel[inputs:])
+
+    def step_back(t, of_h, of_c, of_gates):
+        of_h += of_hs[t]
+        of_c += of_cs[t] + of_h * h_to_c[t]
+        of_gate = to_gates[t] * tf.concat([of_c, of_c, of_c, of_h], axis=1)
+        return t - 1, of_gate @ recurrent, of_c * seen.f[t], of_gates.write(t, of_gate)
+
+    _, of_h, of_c, of_gates = tf.while_loop(
+        lambda t, *_: t >= 0,
+        step_back,
+        (
+            steps - 1,
+            tf.zeros_like(h),
+            tf.zeros_like(c),
+            tf.TensorArray(x.dtype, steps, element_shape=[None, 4 * units]),
+        ),
+    )
+    of_gates = tf.reshape(of_gates.stack(), [-1, 4 * units])
+    read = tf.reshape(tf.concat([x, h_before], axis=2), [-1, inputs + units])
+    of_x = tf.matmul(of_gates, kernel[:inputs], transpose_b=True)
+    of_kernel = tf.matmul(read, of_gates, transpose_a=True)
+    of_bias = tf.raw_ops.BiasAddGrad(out_backprop=of_gates)  # faster than a sum
+    return tf.reshape(of_x, tf.shape(x)), of_h, of_c, of_kernel, of_bias

@@ -168,8 +168,8 @@ def unseen_tokens(
     if len(parts) < 2 or not parts[0].pairs:
         return
     for side, kind in (("source", source_tokens), ("target", target_tokens)):
-        split = set if kind == "char" else _words
-        seen = set().union(*(split(getattr(pair, side)) for pair in parts[0].pairs))
+        split, between = (set, "") if kind == "char" else (_words, " ")
+        seen = split(between.join([getattr(pair, side) for pair in parts[0].pairs]))
         effect = "read as unknown" if side == "source" else "can never be written"
         name = "character" if kind == "char" else "word"
         for part in parts[1:]:

@@ -148,12 +148,12 @@ def train(
         _log_start(log, seen, splits, model)
     best = _follow_chief(task, config, progress, model, optimizer, best)
     trained_before = progress.seconds
-    best = _train_epochs(
+    best, valid = _train_epochs(
         config, splits, seen, model, optimizer, translator, progress, best, log, task
     )
     model.set_weights(best)
     save_model(config.out, model)
-    valid = evaluate(translator, splits.valid)
+    valid = valid or evaluate(translator, splits.valid)
     reader.calibration = valid.fit_calibration()
     save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
     if advice := advise(progress.history, valid, math.log(len(target))):
@@ -209,13 +209,18 @@ def _follow_chief(task: Task, config, progress: Progress, model, optimizer, best
 
 def _train_epochs(
     config, splits, seen, model, optimizer, translator, progress, best, log, task
-) -> list[np.ndarray]:
-    """Trains until the last epoch or until nothing gets better; returns the best weights."""
+) -> tuple[list[np.ndarray], Evaluation | None]:
+    """Trains until the last epoch or until nothing gets better.
+
+    Returns:
+        The best weights, and their evaluation on the validation pairs if they are of these epochs.
+    """
     training_step = make_training_step(model, optimizer, config)
     loss_step = make_loss_step(model)
     pairs = _encoded(splits.train, seen, config.shuffle_buffer)
     valid_pairs = encode_pairs(splits.valid, seen.source, seen.target)
     samples = _samples(splits.valid, config.seed)
+    best_valid = None
     for epoch in range(progress.epochs_done, config.epochs):
         if progress.best_epoch and epoch - progress.best_epoch >= config.patience:
             log(f"stopped: no better validation result for {config.patience} epochs")
@@ -230,7 +235,7 @@ def _train_epochs(
         score = score.tolist()
         better = score > progress.best_score
         if better:
-            best = model.get_weights()
+            best, best_valid = model.get_weights(), valid
             progress.best_epoch, progress.best_score = epoch + 1, score
         seconds = time.monotonic() - started
         progress.history.append(
@@ -254,7 +259,7 @@ def _train_epochs(
         )
         for line in _sample_lines(samples, translator.translate([s.source for s in samples])):
             log("  " + line)
-    return best
+    return best, best_valid
 
 
 def _train_one_epoch(
@@ -266,8 +271,10 @@ def _train_one_epoch(
     )
     total = tokens = norms = 0.0
     batches = training_batches(pairs, config.batch_size, config.unknown_rate, config.seed, epoch)
+    compiled = training_step.get_concrete_function()  # spares each call a look at its arguments
     for step, batch in enumerate(batches, 1):
-        batch_total, batch_tokens, norm = (float(value) for value in training_step(*batch))
+        results = compiled(*map(tf.convert_to_tensor, batch))
+        batch_total, batch_tokens, norm = (float(value) for value in results)
         if not (math.isfinite(batch_total) and math.isfinite(norm)):
             raise UserError(
                 f"--learning-rate: the loss is no longer a number in epoch {epoch + 1}, step "

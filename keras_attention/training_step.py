@@ -14,10 +14,9 @@ from keras_attention.metrics import global_norm, real_tokens, token_losses
 from keras_attention.short_dropout import shorten_dropout
 from keras_attention.threads import AT_A_TIME
 
-# Of a model of up to so many units, starting Keras' twenty operations for each time step, and those
-# of their gradients, costs more than what they compute. Both figures: docs/scaling.md.
-NARROW = 128
-# From so many rows on, half a batch keeps a core busy with a model of any width.
+# From so many rows on, half a batch keeps a core busy: with layers that are fused, and with Keras'
+# own. Both figures: docs/scaling.md.
+LARGE_BATCH_FUSED = 64
 LARGE_BATCH = 256
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
@@ -46,8 +45,8 @@ def make_training_step(
 ) -> Callable:
     """A compiled function that trains on one batch.
 
-    On a processor it lets a narrow model's layers compute in other ways when they are trained, and
-    computes a batch in parts side by side; the results are the same.
+    On a processor it lets layers compute in other ways when they are trained, and computes a batch
+    in parts side by side; the results are the same.
 
     Under a `tf.distribute` strategy it is called in the strategy's scope and on every worker with
     the same batch; each replica takes its rows of it.
@@ -105,15 +104,15 @@ def _speed_up(model: keras.Model, config: Config) -> int:
     """Prepares a model's layers; returns in how many parts a batch is to be computed."""
     if tf.config.list_logical_devices("GPU"):
         return 1
-    narrow = config.encoder == "lstm" and config.units <= NARROW
-    if narrow and model.compute_dtype == "float32":
+    large = LARGE_BATCH
+    if config.encoder == "lstm" and model.compute_dtype == "float32":
+        large = LARGE_BATCH_FUSED
         for layer in lstm_layers(model):
             fuse_lstm(layer)
         for layer in model.layers:
             if isinstance(layer, keras.layers.Dropout):
                 shorten_dropout(layer)
-        return AT_A_TIME
-    return AT_A_TIME if config.batch_size >= LARGE_BATCH else 1
+    return AT_A_TIME if config.batch_size >= large else 1
 
 
 def _in_parts(batch: list[tf.Tensor], parts: int) -> list[tuple[tf.Tensor, ...]]:

@@ -11,9 +11,9 @@ from keras_attention.fused_lstm import fuse_lstm, lstm_layers
 from keras_attention.input_pipeline import Batch
 from keras_attention.models import build_training_model
 from keras_attention.short_dropout import LEVELS, shorten_dropout
+from keras_attention.threads import AT_A_TIME
 from keras_attention.training_step import (
     LARGE_BATCH,
-    NARROW,
     make_loss_step,
     make_optimizer,
     make_training_step,
@@ -25,11 +25,15 @@ LENGTHS = [6, 3, 5, 1, 0]
 NO_DROPOUT = {"dropout": 0.0, "decoder_input_dropout": 0.0}
 
 
-def operations_of(function) -> set[str]:
+def operations_of(function) -> list[str]:
     """The types of all operations in a compiled function and in what it calls."""
     graph = function.get_concrete_function().graph.as_graph_def()
     nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
-    return {node.op for node in nodes}
+    return [node.op for node in nodes]
+
+
+def loops_in(operations: list[str]) -> int:
+    return operations.count("While") + operations.count("StatelessWhile")
 
 
 def model_and_step(**options):
@@ -84,20 +88,27 @@ def test_only_training_holds_the_operation_and_the_layer_stays_keras_own():
     model, step = model_and_step(units=8, embedding_size=4)
     assert len(lstm_layers(model)) == 3  # two directions and the decoder
     assert {type(layer) for layer in lstm_layers(model)} == {layers.LSTM}
-    assert {"BlockLSTMV2", "BlockLSTMGradV2"} <= operations_of(step)
-    assert "While" not in operations_of(step)
+    operations = operations_of(step)
+    assert operations.count("BlockLSTMV2") == loops_in(operations) == 3 * AT_A_TIME
+    assert "BlockLSTMGradV2" not in operations
     others = operations_of(make_loss_step(model))
-    assert "While" in others or "StatelessWhile" in others
+    assert loops_in(others) == 3
     assert not any("BlockLSTM" in name for name in others)
     reloaded = keras.Model.from_config(model.get_config())
     assert {type(layer) for layer in lstm_layers(reloaded)} == {layers.LSTM}
 
 
-@pytest.mark.parametrize("options", [{"units": NARROW + 2}, {"units": 8, "encoder": "gru"}])
-def test_wide_layers_and_grus_are_left_as_they_are(options):
-    _, step = model_and_step(**options)
-    assert not any("BlockLSTM" in name for name in operations_of(step))
-    assert "StatelessRandomUniformFullIntV2" not in operations_of(step)
+@pytest.mark.parametrize("encoder, policy", [("gru", "float32"), ("lstm", "mixed_bfloat16")])
+def test_grus_and_other_number_types_are_left_as_they_are(encoder, policy):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        _, step = model_and_step(units=8, encoder=encoder)
+        operations = operations_of(step)
+    finally:
+        keras.config.set_dtype_policy(before)
+    assert not any("BlockLSTM" in name for name in operations)
+    assert "StatelessRandomUniformFullIntV2" not in operations
 
 
 def test_tensorflow_still_has_another_gradient_for_the_operation():
@@ -179,7 +190,7 @@ ROWS = (5, 1, 2, 8)
 
 
 def test_a_batch_in_parts_gives_what_the_whole_gives():
-    options = {"units": NARROW + 2, "embedding_size": 4, "encoder": "gru"} | NO_DROPOUT
+    options = {"units": 10, "embedding_size": 4, "encoder": "gru"} | NO_DROPOUT
     results = []
     for batch_size in (LARGE_BATCH - 1, LARGE_BATCH):
         model, step = model_and_step(batch_size=batch_size, **options)
@@ -189,11 +200,13 @@ def test_a_batch_in_parts_gives_what_the_whole_gives():
         np.testing.assert_allclose(whole, parts, atol=2e-4, rtol=1e-5)
 
 
-def test_a_narrow_model_steps_as_keras_layers_do(monkeypatch):
+def test_a_model_steps_as_keras_layers_do(monkeypatch):
     options = {"units": 8, "embedding_size": 4, "layers": 2} | NO_DROPOUT
     results = []
-    for narrow in (0, NARROW):
-        monkeypatch.setattr("keras_attention.training_step.NARROW", narrow)
+    for fused in (True, False):
+        if not fused:
+            monkeypatch.setattr("keras_attention.training_step.lstm_layers", lambda model: [])
         _, step = model_and_step(**options)
+        assert ("BlockLSTMV2" in operations_of(step)) == fused
         results.append([[float(value) for value in step(*batch_of(rows))] for rows in ROWS])
     np.testing.assert_allclose(*results, rtol=1e-5)

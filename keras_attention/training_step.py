@@ -14,10 +14,10 @@ from keras_attention.metrics import global_norm, real_tokens, token_losses
 from keras_attention.short_dropout import shorten_dropout
 from keras_attention.threads import AT_A_TIME
 
-# From so many rows on, half a batch keeps a core busy: with layers that are fused, and with Keras'
-# own. Both figures: docs/scaling.md.
-LARGE_BATCH_FUSED = 64
-LARGE_BATCH = 256
+# From here on a batch is worth computing in parts: rows times units where layers are fused, rows
+# where they are Keras' own. Both figures: docs/scaling.md.
+WORTH_PARTS = 8192
+WORTH_PARTS_UNFUSED = 256
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
 
@@ -104,15 +104,14 @@ def _speed_up(model: keras.Model, config: Config) -> int:
     """Prepares a model's layers; returns in how many parts a batch is to be computed."""
     if tf.config.list_logical_devices("GPU"):
         return 1
-    large = LARGE_BATCH
-    if config.encoder == "lstm" and model.compute_dtype == "float32":
-        large = LARGE_BATCH_FUSED
-        for layer in lstm_layers(model):
-            fuse_lstm(layer)
-        for layer in model.layers:
-            if isinstance(layer, keras.layers.Dropout):
-                shorten_dropout(layer)
-    return AT_A_TIME if config.batch_size >= large else 1
+    if config.encoder != "lstm" or model.compute_dtype != "float32":
+        return AT_A_TIME if config.batch_size >= WORTH_PARTS_UNFUSED else 1
+    for layer in lstm_layers(model):
+        fuse_lstm(layer)
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.Dropout):
+            shorten_dropout(layer)
+    return AT_A_TIME if config.batch_size * config.units >= WORTH_PARTS else 1
 
 
 def _in_parts(batch: list[tf.Tensor], parts: int) -> list[tuple[tf.Tensor, ...]]:

@@ -13,7 +13,8 @@ from keras_attention.models import build_training_model
 from keras_attention.short_dropout import LEVELS, shorten_dropout
 from keras_attention.threads import AT_A_TIME
 from keras_attention.training_step import (
-    LARGE_BATCH,
+    WORTH_PARTS,
+    WORTH_PARTS_UNFUSED,
     make_loss_step,
     make_optimizer,
     make_training_step,
@@ -84,12 +85,15 @@ def test_outputs_states_and_gradients_are_those_of_keras_loop(go_backwards, mask
         np.testing.assert_allclose(loop, fused, atol=5e-6)
 
 
-def test_only_training_holds_the_operation_and_the_layer_stays_keras_own():
-    model, step = model_and_step(units=8, embedding_size=4)
+@pytest.mark.parametrize(
+    "units_in_a_batch, parts", [(WORTH_PARTS - 8, 1), (WORTH_PARTS, AT_A_TIME)]
+)
+def test_only_training_holds_the_operation_and_the_layer_stays_keras_own(units_in_a_batch, parts):
+    model, step = model_and_step(units=8, embedding_size=4, batch_size=units_in_a_batch // 8)
     assert len(lstm_layers(model)) == 3  # two directions and the decoder
     assert {type(layer) for layer in lstm_layers(model)} == {layers.LSTM}
     operations = operations_of(step)
-    assert operations.count("BlockLSTMV2") == loops_in(operations) == 3 * AT_A_TIME
+    assert operations.count("BlockLSTMV2") == loops_in(operations) == 3 * parts
     assert "BlockLSTMGradV2" not in operations
     others = operations_of(make_loss_step(model))
     assert loops_in(others) == 3
@@ -189,10 +193,13 @@ def test_without_training_nothing_is_dropped():
 ROWS = (5, 1, 2, 8)
 
 
-def test_a_batch_in_parts_gives_what_the_whole_gives():
-    options = {"units": 10, "embedding_size": 4, "encoder": "gru"} | NO_DROPOUT
+@pytest.mark.parametrize(
+    "encoder, worth", [("gru", WORTH_PARTS_UNFUSED), ("lstm", WORTH_PARTS // 8)]
+)
+def test_a_batch_in_parts_gives_what_the_whole_gives(encoder, worth):
+    options = {"units": 8, "embedding_size": 4, "encoder": encoder} | NO_DROPOUT
     results = []
-    for batch_size in (LARGE_BATCH - 1, LARGE_BATCH):
+    for batch_size in (worth - 1, worth):
         model, step = model_and_step(batch_size=batch_size, **options)
         numbers = [[float(value) for value in step(*batch_of(rows))] for rows in ROWS]
         results.append([numbers, *model.get_weights()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 AT_A_TIME = 2  # operations, parts of a training batch, and batches that are translated
+BETWEEN, WITHIN = "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"
 
 
 def divide_cores() -> None:
@@ -18,5 +19,5 @@ def divide_cores() -> None:
     TensorFlow's own variables, stays.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(AT_A_TIME))
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (cores or 1) // AT_A_TIME)))
+    os.environ.setdefault(BETWEEN, str(AT_A_TIME))
+    os.environ.setdefault(WITHIN, str(max(1, (cores or 1) // AT_A_TIME)))

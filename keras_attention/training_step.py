@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import keras
@@ -12,7 +13,7 @@ from keras_attention.distribution import AdamOfSums, rows_of_replica, summed
 from keras_attention.fused_lstm import fuse_lstm, lstm_layers
 from keras_attention.metrics import global_norm, real_tokens, token_losses
 from keras_attention.short_dropout import shorten_dropout
-from keras_attention.threads import AT_A_TIME
+from keras_attention.threads import AT_A_TIME, BETWEEN
 
 # From here on a batch is worth computing in parts: rows times units where layers are fused, rows
 # where they are Keras' own. Both figures: docs/scaling.md.
@@ -104,14 +105,21 @@ def _speed_up(model: keras.Model, config: Config) -> int:
     """Prepares a model's layers; returns in how many parts a batch is to be computed."""
     if tf.config.list_logical_devices("GPU"):
         return 1
-    if config.encoder != "lstm" or model.compute_dtype != "float32":
-        return AT_A_TIME if config.batch_size >= WORTH_PARTS_UNFUSED else 1
-    for layer in lstm_layers(model):
-        fuse_lstm(layer)
-    for layer in model.layers:
-        if isinstance(layer, keras.layers.Dropout):
-            shorten_dropout(layer)
-    return AT_A_TIME if config.batch_size * config.units >= WORTH_PARTS else 1
+    worth_parts = config.batch_size >= WORTH_PARTS_UNFUSED
+    if config.encoder == "lstm" and model.compute_dtype == "float32":
+        worth_parts = config.batch_size * config.units >= WORTH_PARTS
+        for layer in lstm_layers(model):
+            fuse_lstm(layer)
+        for layer in model.layers:
+            if isinstance(layer, keras.layers.Dropout):
+                shorten_dropout(layer)
+    return AT_A_TIME if worth_parts and _operations_side_by_side() else 1
+
+
+def _operations_side_by_side() -> bool:
+    """Whether TensorFlow may run several operations at a time."""
+    told = tf.config.threading.get_inter_op_parallelism_threads()
+    return told != 1 if told else os.environ.get(BETWEEN) != "1"
 
 
 def _in_parts(batch: list[tf.Tensor], parts: int) -> list[tuple[tf.Tensor, ...]]:

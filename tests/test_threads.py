@@ -4,9 +4,7 @@ import os
 
 import pytest
 
-from keras_attention.threads import divide_cores
-
-BETWEEN, WITHIN = "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"
+from keras_attention.threads import BETWEEN, WITHIN, divide_cores
 
 
 @pytest.mark.parametrize(("cores", "within"), [(1, "1"), (2, "1"), (3, "1"), (8, "4")])

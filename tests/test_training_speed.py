@@ -11,7 +11,7 @@ from keras_attention.fused_lstm import fuse_lstm, lstm_layers
 from keras_attention.input_pipeline import Batch
 from keras_attention.models import build_training_model
 from keras_attention.short_dropout import LEVELS, shorten_dropout
-from keras_attention.threads import AT_A_TIME
+from keras_attention.threads import AT_A_TIME, BETWEEN
 from keras_attention.training_step import (
     WORTH_PARTS,
     WORTH_PARTS_UNFUSED,
@@ -86,9 +86,13 @@ def test_outputs_states_and_gradients_are_those_of_keras_loop(go_backwards, mask
 
 
 @pytest.mark.parametrize(
-    "units_in_a_batch, parts", [(WORTH_PARTS - 8, 1), (WORTH_PARTS, AT_A_TIME)]
+    "units_in_a_batch, threads, parts",
+    [(WORTH_PARTS - 8, "2", 1), (WORTH_PARTS, "2", AT_A_TIME), (WORTH_PARTS, "1", 1)],
 )
-def test_only_training_holds_the_operation_and_the_layer_stays_keras_own(units_in_a_batch, parts):
+def test_only_training_holds_the_operation_and_the_layer_stays_keras_own(
+    units_in_a_batch, threads, parts, monkeypatch
+):
+    monkeypatch.setenv(BETWEEN, threads)
     model, step = model_and_step(units=8, embedding_size=4, batch_size=units_in_a_batch // 8)
     assert len(lstm_layers(model)) == 3  # two directions and the decoder
     assert {type(layer) for layer in lstm_layers(model)} == {layers.LSTM}
@@ -196,13 +200,16 @@ ROWS = (5, 1, 2, 8)
 @pytest.mark.parametrize(
     "encoder, worth", [("gru", WORTH_PARTS_UNFUSED), ("lstm", WORTH_PARTS // 8)]
 )
-def test_a_batch_in_parts_gives_what_the_whole_gives(encoder, worth):
+def test_a_batch_in_parts_gives_what_the_whole_gives(encoder, worth, monkeypatch):
+    monkeypatch.setenv(BETWEEN, "2")
     options = {"units": 8, "embedding_size": 4, "encoder": encoder} | NO_DROPOUT
-    results = []
+    results, loops = [], []
     for batch_size in (worth - 1, worth):
         model, step = model_and_step(batch_size=batch_size, **options)
         numbers = [[float(value) for value in step(*batch_of(rows))] for rows in ROWS]
         results.append([numbers, *model.get_weights()])
+        loops.append(loops_in(operations_of(step)))
+    assert loops[1] == AT_A_TIME * loops[0]
     for whole, parts in zip(*results, strict=True):
         np.testing.assert_allclose(whole, parts, atol=2e-4, rtol=1e-5)
 

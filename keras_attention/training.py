@@ -271,10 +271,8 @@ def _train_one_epoch(
     )
     total = tokens = norms = 0.0
     batches = training_batches(pairs, config.batch_size, config.unknown_rate, config.seed, epoch)
-    compiled = training_step.get_concrete_function()  # spares each call a look at its arguments
     for step, batch in enumerate(batches, 1):
-        results = compiled(*map(tf.convert_to_tensor, batch))
-        batch_total, batch_tokens, norm = (float(value) for value in results)
+        batch_total, batch_tokens, norm = (float(value) for value in training_step(*batch))
         if not (math.isfinite(batch_total) and math.isfinite(norm)):
             raise UserError(
                 f"--learning-rate: the loss is no longer a number in epoch {epoch + 1}, step "

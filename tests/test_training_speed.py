@@ -26,9 +26,9 @@ LENGTHS = [6, 3, 5, 1, 0]
 NO_DROPOUT = {"dropout": 0.0, "decoder_input_dropout": 0.0}
 
 
-def operations_of(function) -> list[str]:
-    """The types of all operations in a compiled function and in what it calls."""
-    graph = function.get_concrete_function().graph.as_graph_def()
+def operations_of(step) -> list[str]:
+    """The types of all operations in a compiled step and in what it calls."""
+    graph = step.concrete.graph.as_graph_def()
     nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
     return [node.op for node in nodes]
 

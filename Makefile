@@ -29,9 +29,10 @@ train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it st
 test: $(TEST_INSTALLED) ## run all tests, on all cores
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-check: $(INSTALLED) ## lint and format check
+check: $(INSTALLED) ## lint, format and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 format: $(INSTALLED) ## format the code and mend what the linter can
 	$(BIN)/ruff format .

@@ -7,8 +7,8 @@ model for Keras, and LiteRT files, each checked against the run; see docs/shippi
 import pathlib
 import sys
 
-from keras_attention.command_line import Parser, exit_with_user_errors
-from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention._runtime.command_line import Parser, exit_with_user_errors
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 
 
 def main(arguments: list[str]) -> None:
@@ -18,13 +18,13 @@ def main(arguments: list[str]) -> None:
     out = pathlib.Path(options.out or pathlib.Path("exports") / name)
 
     import_tensorflow_quietly()
-    from keras_attention.export_folder import (
+    from keras_attention.export.exporter import (
         ExportOptions,
         checked_sources,
         export,
         longest_source_of,
     )
-    from keras_attention.trained_run import load_run
+    from keras_attention.readers.run import load_run
 
     run = load_run(run_folder)
     sources = checked_sources(run)

@@ -12,13 +12,13 @@ import sys
 import tempfile
 import time
 
-from keras_attention.check import quick_findings
-from keras_attention.checkpoint import fingerprint_of_splits, read_progress_of
-from keras_attention.cluster import task_of_environment
-from keras_attention.command_line import exit_with_user_errors, parse_training_config
-from keras_attention.pair_stream import open_splits
-from keras_attention.quiet import import_tensorflow_quietly
-from keras_attention.run_folder import (
+from keras_attention._runtime.command_line import exit_with_user_errors
+from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention._runtime.threads import divide_cores
+from keras_attention.checks.check import quick_findings
+from keras_attention.commands.training_options import parse_training_config
+from keras_attention.pairs.splits import open_splits
+from keras_attention.readers.run_folder import (
     ATTENTION,
     CHECKPOINT,
     check_startable,
@@ -26,7 +26,8 @@ from keras_attention.run_folder import (
     read_metrics,
     write_metrics,
 )
-from keras_attention.threads import divide_cores
+from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
+from keras_attention.training.cluster import task_of_environment
 
 PLOTTED = 6
 
@@ -62,9 +63,9 @@ def main(arguments: list[str]) -> None:
 def _train(config, splits, task, started: float) -> dict:
     divide_cores()
     import_tensorflow_quietly()
-    from keras_attention.distribution import make_strategy, telling_of_lost_workers
-    from keras_attention.training import train
-    from keras_attention.visualize import plot_attention_grid, save_figure
+    from keras_attention.plots.heatmap import plot_attention_grid, save_figure
+    from keras_attention.training.distribution import make_strategy, telling_of_lost_workers
+    from keras_attention.training.trainer import train
 
     with telling_of_lost_workers(task), make_strategy(task).scope():
         trained = train(config, splits, started=started, task=task)

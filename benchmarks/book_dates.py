@@ -19,11 +19,11 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from keras_attention.command_line import exit_with_user_errors
+from keras_attention._runtime.command_line import exit_with_user_errors
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.config import Config
-from keras_attention.data import Splits
-from keras_attention.dates import read_book_dates, split_book_dates
-from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.datasets.dates import read_book_dates, split_book_dates
+from keras_attention.pairs.splits import Splits
 
 LEAST = 0.999
 
@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> None:
     splits = Splits(train_pairs[:cut], train_pairs[cut:], test)
 
     import_tensorflow_quietly()
-    from keras_attention.evaluation import evaluate
-    from keras_attention.training import train
+    from keras_attention.evaluation.evaluation import evaluate
+    from keras_attention.training.trainer import train
 
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as out:

@@ -9,8 +9,8 @@ import pathlib
 import sys
 
 from keras_attention.commands import load_translator
-from keras_attention.data import read_pairs
-from keras_attention.dates import form_of
+from keras_attention.datasets.dates import form_of
+from keras_attention.pairs.pair_files import read_pairs
 
 TEST = pathlib.Path(__file__).parent.parent / "data" / "dates" / "test.tsv"
 

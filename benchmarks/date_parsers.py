@@ -27,15 +27,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from keras_attention.commands import load_translator  # noqa: E402
-from keras_attention.confidence import (  # noqa: E402
+from keras_attention.datasets.dates import MONTHS, form_of  # noqa: E402
+from keras_attention.evaluation.confidence import (  # noqa: E402
     accuracy_coverage,
     auroc,
     expected_calibration_error,
 )
-from keras_attention.data import Pair, read_pairs, write_pairs  # noqa: E402
-from keras_attention.dates import MONTHS, form_of  # noqa: E402
+from keras_attention.pairs.pair import Pair  # noqa: E402
+from keras_attention.pairs.pair_files import read_pairs, write_pairs  # noqa: E402
 
-# Whatever a template of `keras_attention.dates` writes as well, in any letter case, is left out.
+# Whatever a template of `datasets.dates` writes as well, in any letter case, is left out.
 TYPED = (
     "{name} {day} {year}",
     "{name} {day},{year}",

@@ -20,9 +20,9 @@ import time
 
 import numpy as np
 
-from keras_attention.data import load_splits
-from keras_attention.threads import divide_cores
-from keras_attention.translator import Translator
+from keras_attention._runtime.threads import divide_cores
+from keras_attention.pairs.splits import load_splits
+from keras_attention.readers.translator import Translator
 
 ROOT = pathlib.Path(__file__).parent.parent
 BEAM_WIDTH = 5
@@ -30,7 +30,7 @@ BEAM_WIDTH = 5
 
 def save_weights(path: str, run: str) -> None:
     """Weights and vocabularies of a run for `benchmarks.torch_seq2seq`."""
-    from keras_attention.trained_run import load_run
+    from keras_attention.readers.run import load_run
 
     loaded = load_run(run)
     layers = {layer.name: layer for layer in loaded.model.layers}

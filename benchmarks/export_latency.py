@@ -21,9 +21,9 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from keras_attention.command_line import exit_with_user_errors
+from keras_attention._runtime.command_line import exit_with_user_errors
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.errors import UserError
-from keras_attention.quiet import import_tensorflow_quietly
 
 SENTENCE = "september 27, 1994"
 ROUNDS = 20
@@ -82,10 +82,10 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
     """What to time: name → a function without arguments that returns the answer."""
     import tensorflow as tf
 
-    from keras_attention.export_layout import described_version, read_manifest
-    from keras_attention.litert import LiteRTReader
-    from keras_attention.run_reader import RunReader
-    from keras_attention.translator import Translator
+    from keras_attention.readers.export_layout import described_version, read_manifest
+    from keras_attention.readers.litert_reader import LiteRTReader
+    from keras_attention.readers.run_reader import RunReader
+    from keras_attention.readers.translator import Translator
 
     manifest = read_manifest(export)
     litert = export / "litert"
@@ -128,8 +128,8 @@ def _pytorch_call(run_folder: pathlib.Path, sentence: str):
     import torch
     from torch import nn
 
-    from keras_attention.trained_run import load_run
-    from keras_attention.vocabulary import END, PADDING, START, UNKNOWN
+    from keras_attention.readers.run import load_run
+    from keras_attention.text.vocabulary import END, PADDING, START, UNKNOWN
 
     run = load_run(run_folder)
     config = run.config

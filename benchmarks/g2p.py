@@ -31,11 +31,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from keras_attention.confidence import expected_calibration_error  # noqa: E402
+from keras_attention._runtime.files import write_text  # noqa: E402
 from keras_attention.config import Config, read_config_file  # noqa: E402
-from keras_attention.data import load_splits  # noqa: E402
-from keras_attention.files import write_text  # noqa: E402
-from keras_attention.run_folder import is_finished, read_metrics, write_metrics  # noqa: E402
+from keras_attention.evaluation.confidence import expected_calibration_error  # noqa: E402
+from keras_attention.pairs.splits import load_splits  # noqa: E402
+from keras_attention.readers.run_folder import is_finished, read_metrics, write_metrics  # noqa: E402
 
 # Test WER of the shared task's attention LSTM (fairseq), tuned for each language by its organisers
 # (Gorman et al., 2020).
@@ -125,7 +125,7 @@ def train_one(options, language: str, seed: int) -> None:
     if is_finished(config.out):
         return
     use_one_thread()
-    from keras_attention.training import train
+    from keras_attention.training.trainer import train
 
     splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
     os.makedirs(config.out, exist_ok=True)
@@ -142,8 +142,8 @@ def train_one(options, language: str, seed: int) -> None:
 def score_one(options, language: str) -> dict:
     """What the test words show of one language's models, alone and together."""
     use_one_thread()
-    from keras_attention.evaluation import evaluate
-    from keras_attention.translator import Translator
+    from keras_attention.evaluation.evaluation import evaluate
+    from keras_attention.readers.translator import Translator
 
     configs = [config_of(options, language, seed) for seed in options.seeds]
     test = load_splits(configs[0].data, 1, "char", configs[0].target_tokens).test

@@ -47,15 +47,16 @@ def write_data(folder: pathlib.Path, pairs: int) -> None:
 
 def measure(folder: pathlib.Path, steps: int) -> dict:
     """Survey and training in this process."""
+    from keras_attention._runtime.quiet import import_tensorflow_quietly
     from keras_attention.config import Config
-    from keras_attention.pair_stream import PairStream, open_splits
-    from keras_attention.quiet import import_tensorflow_quietly
+    from keras_attention.pairs.pair_stream import PairStream
+    from keras_attention.pairs.splits import open_splits
 
     import_tensorflow_quietly()
-    from keras_attention.input_pipeline import StreamedPairs, encode_pairs, training_batches
-    from keras_attention.models import build_training_model
-    from keras_attention.survey import survey
-    from keras_attention.training_step import make_optimizer, make_training_step
+    from keras_attention.batching.batches import StreamedPairs, encode_pairs, training_batches
+    from keras_attention.batching.survey import survey
+    from keras_attention.models.training_model import build_training_model
+    from keras_attention.training.step import make_optimizer, make_training_step
 
     config = Config(data=str(folder), batch_size=256, epochs=2)
     start = time.process_time()

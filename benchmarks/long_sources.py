@@ -27,15 +27,15 @@ def peak_mb() -> float:
 
 
 def measure(length: int) -> dict:
-    from keras_attention.quiet import import_tensorflow_quietly
+    from keras_attention._runtime.quiet import import_tensorflow_quietly
 
     import_tensorflow_quietly()
     import tensorflow as tf
 
     from keras_attention.config import Config
-    from keras_attention.inference import InferenceModel
-    from keras_attention.models import build_training_model
-    from keras_attention.training_step import make_optimizer, make_training_step
+    from keras_attention.models.inference import InferenceModel
+    from keras_attention.models.training_model import build_training_model
+    from keras_attention.training.step import make_optimizer, make_training_step
 
     size = 30
     rows = max(1, POSITIONS // length)

@@ -16,9 +16,9 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 from keras import layers  # noqa: E402
 
-from keras_attention.data import read_pairs  # noqa: E402
-from keras_attention.input_pipeline import encode_pairs, make_batch  # noqa: E402
-from keras_attention.vocabulary import END, START, Vocabulary  # noqa: E402
+from keras_attention.batching.batches import encode_pairs, make_batch  # noqa: E402
+from keras_attention.pairs.pair_files import read_pairs  # noqa: E402
+from keras_attention.text.vocabulary import END, START, Vocabulary  # noqa: E402
 
 MOST_EPOCHS = 12
 

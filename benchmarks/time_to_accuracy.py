@@ -28,7 +28,8 @@ import sys
 import tempfile
 import time
 
-from keras_attention.data import Splits, load_splits, write_pairs
+from keras_attention.pairs.pair_files import write_pairs
+from keras_attention.pairs.splits import Splits, load_splits
 
 ROOT = pathlib.Path(__file__).parent.parent
 # One epoch is enough there: dates of the test part stand in the training part, too.
@@ -38,7 +39,7 @@ FIGURES = ("saved_seconds", "seconds", "cpu_seconds", "exact_match", "epochs", "
 
 def write_book_data(folder: pathlib.Path) -> bool:
     """The book's file as a folder of three parts; False where the file is not there."""
-    from keras_attention.dates import read_book_dates, split_book_dates
+    from keras_attention.datasets.dates import read_book_dates, split_book_dates
 
     path = pathlib.Path(os.environ.get("KERAS_ATTENTION_DATA", ".")) / "book_dates" / "date.txt"
     if not path.is_file():

@@ -18,10 +18,10 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from keras_attention.batching.batches import encode_pairs, make_batch, training_batches
 from keras_attention.config import Config
-from keras_attention.data import read_pairs
-from keras_attention.input_pipeline import encode_pairs, make_batch, training_batches
-from keras_attention.vocabulary import END, START, Vocabulary
+from keras_attention.pairs.pair_files import read_pairs
+from keras_attention.text.vocabulary import END, START, Vocabulary
 
 LONGEST_OUTPUT = 13
 

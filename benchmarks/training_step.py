@@ -18,8 +18,8 @@ import os
 import pathlib
 import time
 
-from keras_attention.quiet import import_tensorflow_quietly
-from keras_attention.threads import divide_cores
+from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention._runtime.threads import divide_cores
 
 divide_cores()  # as train.py does
 import_tensorflow_quietly()
@@ -28,12 +28,12 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from keras_attention.batching.batches import encode_pairs, training_batches  # noqa: E402
 from keras_attention.config import Config  # noqa: E402
-from keras_attention.data import read_pairs  # noqa: E402
-from keras_attention.input_pipeline import encode_pairs, training_batches  # noqa: E402
-from keras_attention.models import build_training_model  # noqa: E402
-from keras_attention.training_step import make_optimizer, make_training_step  # noqa: E402
-from keras_attention.vocabulary import Vocabulary  # noqa: E402
+from keras_attention.models.training_model import build_training_model  # noqa: E402
+from keras_attention.pairs.pair_files import read_pairs  # noqa: E402
+from keras_attention.text.vocabulary import Vocabulary  # noqa: E402
+from keras_attention.training.step import make_optimizer, make_training_step  # noqa: E402
 
 TRAIN = pathlib.Path(__file__).parent.parent / "data" / "dates" / "train.tsv"
 WIDTHS = (128, 256, 512)

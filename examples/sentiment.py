@@ -14,10 +14,12 @@ import csv
 import pathlib
 import sys
 
-from keras_attention.command_line import Parser, exit_with_user_errors
-from keras_attention.data import Pair, Splits, read_pairs, split_pairs
+from keras_attention._runtime.command_line import Parser, exit_with_user_errors
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.errors import UserError
-from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.pairs.pair import Pair
+from keras_attention.pairs.pair_files import read_pairs
+from keras_attention.pairs.splits import Splits, split_pairs
 
 HERE = pathlib.Path(__file__).parent
 BATCH_SIZE = 32
@@ -43,9 +45,9 @@ def main(arguments: list[str]) -> None:
     import tensorflow as tf
 
     from keras_attention.explanation.audit import audit_classifier, choose
-    from keras_attention.explanation.subject import ClassifierSubject
-    from keras_attention.explanation.write import write_report
-    from keras_attention.vocabulary import Vocabulary
+    from keras_attention.explanation.measures.subject import ClassifierSubject
+    from keras_attention.explanation.pages.write import write_report
+    from keras_attention.text.vocabulary import Vocabulary
 
     tf.config.experimental.enable_op_determinism()
     vocabulary = Vocabulary.from_texts(_frequent(splits.train), "word")
@@ -172,10 +174,10 @@ class Trainer:
         """Baselines: uniform attention, and two other seeds."""
         import numpy as np
 
-        from keras_attention.explanation.baselines import Baselines, between_seeds
-        from keras_attention.explanation.examples import answers_of
-        from keras_attention.explanation.interventions import attention_of
-        from keras_attention.explanation.subject import ClassifierSubject
+        from keras_attention.explanation.measures.baselines import Baselines, between_seeds
+        from keras_attention.explanation.measures.examples import answers_of
+        from keras_attention.explanation.measures.interventions import attention_of
+        from keras_attention.explanation.measures.subject import ClassifierSubject
 
         seed = self.options.seed
         right, others = {}, []

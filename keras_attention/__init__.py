@@ -7,24 +7,25 @@ costs nothing: the layer needs only Keras, the reader of `.tflite` files no Tens
 import importlib
 from typing import TYPE_CHECKING
 
+from keras_attention import _moved
 from keras_attention.errors import UserError
 from keras_attention.version import __version__
 
 if TYPE_CHECKING:
-    from keras_attention.attention import Attention
     from keras_attention.config import Config
-    from keras_attention.inference import InferenceModel
-    from keras_attention.translation import Translation
-    from keras_attention.translator import Translator
-    from keras_attention.visualize import plot_attention
+    from keras_attention.layers.attention import Attention
+    from keras_attention.models.inference import InferenceModel
+    from keras_attention.plots.heatmap import plot_attention
+    from keras_attention.readers.translation import Translation
+    from keras_attention.readers.translator import Translator
 
 _MODULE_OF = {
-    "Attention": "attention",
+    "Attention": "layers.attention",
     "Config": "config",
-    "InferenceModel": "inference",
-    "Translation": "translation",
-    "Translator": "translator",
-    "plot_attention": "visualize",
+    "InferenceModel": "models.inference",
+    "Translation": "readers.translation",
+    "Translator": "readers.translator",
+    "plot_attention": "plots.heatmap",
 }
 
 __all__ = [
@@ -38,13 +39,15 @@ __all__ = [
     "plot_attention",
 ]
 
+_moved.install()
+
 
 def __getattr__(name: str):
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "Attention":
         # Saved models may hold these layers, too; imported, they are known to Keras' loading.
-        importlib.import_module(f"{__name__}.sequence_layers")
+        importlib.import_module(f"{__name__}.layers.sequence")
     return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
 
 

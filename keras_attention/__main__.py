@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from keras_attention.command_line import exit_with_user_errors
+from keras_attention._runtime.command_line import exit_with_user_errors
 from keras_attention.commands import VERBS
 from keras_attention.errors import UserError
 

@@ -23,10 +23,10 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from keras_attention.command_line import Parser, exit_with_user_errors
-from keras_attention.data import is_blank, strip_line
+from keras_attention._runtime.command_line import Parser, exit_with_user_errors
 from keras_attention.errors import UserError
-from keras_attention.export_layout import described_version, read_manifest
+from keras_attention.pairs.lines import is_blank, strip_line
+from keras_attention.readers.export_layout import described_version, read_manifest
 
 
 def _tell_what_is_needed(arguments: list[str]) -> None:
@@ -84,7 +84,7 @@ class SavedModelHandler(ModelHandler[str, Result, Any]):
 
     def load_model(self) -> Any:
         """The loaded SavedModel; called once on each worker, which alone imports TensorFlow."""
-        from keras_attention.quiet import import_tensorflow_quietly
+        from keras_attention._runtime.quiet import import_tensorflow_quietly
 
         export = pathlib.Path(self._export)
         folder = described_version(export, read_manifest(export))

@@ -1,17 +1,10 @@
-"""What many tests share: a small task, a run trained on it, and commands called in this process."""
+"""How tests are run, and the run that many of them share."""
 
 import collections
-import contextlib
-import io
 import os
 import pathlib
-import random
 import shutil
-import sys
 import tempfile
-import warnings
-from collections.abc import Sequence
-from typing import NamedTuple
 
 # A process of tests for each core: threads within them would only wait for each other.
 for threads in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"):
@@ -20,7 +13,15 @@ for threads in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"):
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
-from keras_attention.data import Pair, Splits, write_pairs  # noqa: E402
+from tests.support.commands import call_train  # noqa: E402
+from tests.support.session import AT_END, FOLDER_OF_ALL_PROCESSES  # noqa: E402
+from tests.support.tasks import (  # noqa: E402
+    EAGER_LEARNER,
+    SMALL,
+    TrainedRun,
+    reversal_splits,
+    write_splits,
+)
 
 # The same examples in every run, and no complaint of a busy machine.
 hypothesis.settings.register_profile(
@@ -30,14 +31,6 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("repeatable")
-
-# Names the environment variable of a folder that the first process makes for all, and removes.
-FOLDER_OF_ALL_PROCESSES = "KERAS_ATTENTION_TEST_FOLDER"
-
-
-# What this process of tests leaves to be ended: when its session ends, which comes before the
-# interpreter's own end, at which a process may be killed when it takes long.
-AT_END = contextlib.ExitStack()
 
 
 def pytest_sessionfinish():
@@ -61,81 +54,6 @@ def pytest_collection_modifyitems(items):
     tests = collections.Counter(item.path for item in items)
     slow = collections.Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: (-slow[item.path], -tests[item.path]))
-
-
-# Small enough to be learnt in a few seconds, of every kind of layer that the defaults have.
-SMALL = ("--units", "32", "--embedding-size", "16", "--epochs", "8", "--batch-size", "32")
-EAGER_LEARNER = ("--learning-rate", "0.02", "--dropout", "0.05", "--decoder-input-dropout", "0.1")
-
-
-class Finished(NamedTuple):
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
-
-
-class TrainedRun(NamedTuple):
-    """A run folder and what was printed while it came to be."""
-
-    path: pathlib.Path
-    output: str
-
-
-def reversal_splits(seed: int = 0) -> Splits:
-    """Words of one to five of the letters a to e, and the same words backwards."""
-    random_generator = random.Random(seed)
-    words: dict[str, None] = {}
-    while len(words) < 700:
-        length = random_generator.randint(1, 5)
-        words["".join(random_generator.choice("abcde") for _ in range(length))] = None
-    pairs = [Pair(word, word[::-1]) for word in words]
-    random_generator.shuffle(pairs)
-    return Splits(pairs[:500], pairs[500:600], pairs[600:])
-
-
-def write_splits(folder: pathlib.Path, splits: Splits) -> pathlib.Path:
-    folder.mkdir()
-    for name, pairs in zip(Splits._fields, splits, strict=True):
-        write_pairs(folder / f"{name}.tsv", pairs)
-    return folder
-
-
-def call(main, arguments: Sequence) -> Finished:
-    """Calls a command's `main` as its script does, in this process."""
-    from keras_attention.command_line import exit_with_user_errors
-
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    formatter, status = warnings.formatwarning, 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            exit_with_user_errors(main, [str(argument) for argument in arguments])
-        except SystemExit as exit:
-            status = exit.code or 0
-        finally:
-            warnings.formatwarning = formatter
-    for stream in (out, err):
-        stream.flush()
-    return Finished(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
-
-
-def call_train(*arguments) -> Finished:
-    """`python train.py ARGUMENTS` in this process."""
-    import train
-
-    return call(train.main, arguments)
-
-
-def call_verb(*arguments, stdin: bytes = b"") -> Finished:
-    """`python -m keras_attention ARGUMENTS` in this process."""
-    from keras_attention import __main__
-
-    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin))
-    try:
-        return call(__main__.main, arguments)
-    finally:
-        sys.stdin = before
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,9 @@ with warnings.catch_warnings():
     import keras_attention.beam as bulk
 
 import tensorflow as tf  # noqa: E402
-from conftest import call  # noqa: E402
 
-from keras_attention.export_layout import FORMAT  # noqa: E402
+from keras_attention.readers.export_layout import FORMAT  # noqa: E402
+from tests.support.commands import call  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

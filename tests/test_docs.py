@@ -19,7 +19,8 @@ import textwrap
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parent.parent
+from tests.support import ROOT
+
 PAGES = sorted(ROOT.glob("docs/**/*.md")) + sorted(ROOT.glob("README*.md"))
 KOREAN = {
     page: ROOT / "README.md" if page.parent == ROOT else ROOT / "docs" / "course" / page.name
@@ -64,7 +65,8 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 @pages
 def test_named_tests_exist(page):
-    for file, name in re.findall(r"\b(test_\w+\.py)::(test_\w+)", page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for file, name in re.findall(r"\b((?:\w+/)*test_\w+\.py)::(test_\w+)", text):
         source = (ROOT / "tests" / file).read_text(encoding="utf-8")
         assert re.search(rf"^ *def {name}\(", source, re.M), f"{file} has no {name}"
 

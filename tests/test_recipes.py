@@ -1,7 +1,6 @@
 """The committed recipes, and the arithmetic of the benchmarks that use them."""
 
 import datetime
-import pathlib
 import random
 from types import SimpleNamespace
 
@@ -9,10 +8,9 @@ import pytest
 
 from benchmarks import date_parsers, g2p
 from keras_attention.config import Config, merge, read_config_file
-from keras_attention.data import read_pairs
-from keras_attention.dates import form_of
-
-ROOT = pathlib.Path(__file__).parent.parent
+from keras_attention.datasets.dates import form_of
+from keras_attention.pairs.pair_files import read_pairs
+from tests.support import ROOT
 
 
 def test_the_recipe_for_dates_is_the_defaults():

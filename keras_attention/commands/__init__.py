@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from keras_attention.command_line import Parser
+from keras_attention._runtime.command_line import Parser
+from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention._runtime.threads import divide_cores
 from keras_attention.errors import UserError
-from keras_attention.quiet import import_tensorflow_quietly
-from keras_attention.threads import divide_cores
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
 VERBS = {
@@ -37,7 +37,7 @@ def load_translator(path: str):
     if not path.endswith(".tflite"):
         divide_cores()
         import_tensorflow_quietly()
-    from keras_attention.translator import Translator
+    from keras_attention.readers.translator import Translator
 
     joined = "," in path and not os.path.exists(path)
     return Translator.load(path.split(",") if joined else path)

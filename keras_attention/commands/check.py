@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from keras_attention.check import check_data
+from keras_attention.checks.check import check_data
 from keras_attention.commands import verb_parser
 
 

@@ -10,11 +10,11 @@ import csv
 import pathlib
 from collections.abc import Sequence
 
+from keras_attention._runtime.files import make_folder, replacing
+from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention._runtime.threads import divide_cores
 from keras_attention.commands import verb_parser
 from keras_attention.errors import UserError
-from keras_attention.files import make_folder, replacing
-from keras_attention.quiet import import_tensorflow_quietly
-from keras_attention.threads import divide_cores
 
 
 def run(arguments: list[str]) -> None:
@@ -32,9 +32,9 @@ def run(arguments: list[str]) -> None:
             raise UserError(f"--{name}: must be at least 1. Received: {value}")
     divide_cores()
     import_tensorflow_quietly()
-    from keras_attention.compare import compare, length_table, make_tasks, table
-    from keras_attention.compare_figures import plot_curves, plot_gradient_norms, plot_lengths
-    from keras_attention.figure_files import save_figure
+    from keras_attention.comparison.comparison import compare, length_table, make_tasks, table
+    from keras_attention.comparison.figures import plot_curves, plot_gradient_norms, plot_lengths
+    from keras_attention.plots.figure_files import save_figure
 
     # The data first: a mistake in them leaves no empty folder behind.
     tasks = make_tasks(options.data, seed=1, epochs=options.epochs)

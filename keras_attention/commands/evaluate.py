@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
-from keras_attention.data import read_pairs
-from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.pairs.pair_files import read_pairs
 
 
 def run(arguments: list[str]) -> None:
@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     translator = load_translator(options.model)
     import_tensorflow_quietly()  # the metrics need Keras, also where the model doesn't
-    from keras_attention.evaluation import evaluate
+    from keras_attention.evaluation.evaluation import evaluate
 
     pairs = read_pairs(options.data, translator.source_kind, translator.target_kind)
     result = evaluate(translator, pairs, options.beam_width)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pathlib
 import sys
 
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
-from keras_attention.data import load_splits, read_pairs
 from keras_attention.errors import UserError
-from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.pairs.pair_files import read_pairs
+from keras_attention.pairs.splits import load_splits
 
 # Names of the parts, here, so that --help and mistakes need no TensorFlow.
 PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
@@ -49,11 +50,11 @@ def run(arguments: list[str]) -> None:
     import_tensorflow_quietly()
     import tensorflow as tf
 
+    from keras_attention._runtime.files import make_folder
     from keras_attention.explanation.audit import audit_run, choose
-    from keras_attention.explanation.subject import SequenceSubject
-    from keras_attention.explanation.write import write_report
-    from keras_attention.files import make_folder
-    from keras_attention.trained_run import load_run
+    from keras_attention.explanation.measures.subject import SequenceSubject
+    from keras_attention.explanation.pages.write import write_report
+    from keras_attention.readers.run import load_run
 
     loaded = load_run(options.run)
     SequenceSubject(loaded)  # refuses a model without attention before data is read

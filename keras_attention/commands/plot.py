@@ -23,7 +23,7 @@ def run(arguments: list[str]) -> None:
     )
     options = parser.parse_intermixed_args(arguments)
     translator = load_attention_translator(options.model, "plot")
-    from keras_attention.visualize import plot_attention_grid, save_figure
+    from keras_attention.plots.heatmap import plot_attention_grid, save_figure
 
     translations = translator.translate(options.texts)
     titles = [f"{text} → {t.text}" for text, t in zip(options.texts, translations, strict=True)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pathlib
 
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
-from keras_attention.data import read_pairs
 from keras_attention.errors import UserError
-from keras_attention.export_layout import read_manifest
-from keras_attention.quiet import import_tensorflow_quietly
+from keras_attention.pairs.pair_files import read_pairs
+from keras_attention.readers.export_layout import read_manifest
 
 EXAMPLES_SHOWN = 12
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 
+from keras_attention._runtime.files import write_text
 from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser, view_live
-from keras_attention.data import Pair, read_pairs
 from keras_attention.errors import UserError
-from keras_attention.files import write_text
+from keras_attention.pairs.pair import Pair
+from keras_attention.pairs.pair_files import read_pairs
 
 EXAMPLES = 200
 LIVE = "With --live EXPORT --out FOLDER: a static site that answers as one types, model included."
@@ -39,7 +40,7 @@ def run(arguments: list[str]) -> None:
     if not (options.data or options.text):
         raise UserError("--text: give at least one text, or a DATA.tsv, to show")
     translator = load_attention_translator(options.model, "view")
-    from keras_attention.viewer import render
+    from keras_attention.web.viewer import render
 
     pairs = [Pair(text, None) for text in options.text]
     if options.data:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pathlib
 
 from keras_attention.commands import verb_parser
-from keras_attention.data import read_pairs
 from keras_attention.errors import UserError
-from keras_attention.export_layout import LITERT, read_manifest
+from keras_attention.pairs.pair_files import read_pairs
+from keras_attention.readers.export_layout import LITERT, read_manifest
 
 EXAMPLES_SHOWN = 12
 
@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> None:
             f"{export}: is of a model without attention, so there is nothing to view; train one "
             "with --attention dot"
         )
-    from keras_attention import live_page
+    from keras_attention.web import live_page
 
     litert_js = live_page.find_litert_js(options.litert_js)
     if options.examples:
@@ -52,8 +52,8 @@ def run(arguments: list[str]) -> None:
 
 
 def _sure_examples(model: pathlib.Path) -> dict[str, list[str]]:
-    from keras_attention.litert import LiteRTReader
-    from keras_attention.live_page import sure_examples
+    from keras_attention.readers.litert_reader import LiteRTReader
+    from keras_attention.web.live_page import sure_examples
 
     reader = LiteRTReader(model)
     return sure_examples(lambda texts: [t.confidence for t in reader.translate_batch(texts)])

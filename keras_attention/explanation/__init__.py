@@ -2,7 +2,7 @@
 
     python -m keras_attention explain RUN [DATA.tsv] [--out DIR] [--only PART] [--train-baselines]
 
-`subject` opens a model, `importance`, `interventions`, `adversary`, `erasure`, `alignment` and
-`baselines` measure, `audit` calls them, `verdict` judges by one table of thresholds, `report` holds
-the result, `report_html` and `figures` show it. Definitions and sources: docs/explanation.md.
+Three floors: `measures` opens a model and measures it, `reporting` judges by one table of
+thresholds, `pages` shows the result; `audit` calls them. Definitions and sources:
+docs/explanation.md.
 """

@@ -6,22 +6,27 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from keras_attention import dates
-from keras_attention.data import Pair, fingerprint
+from keras_attention.datasets import dates
 from keras_attention.errors import UserError
-from keras_attention.explanation.adversary import Adversary, search
-from keras_attention.explanation.agreement import Agreement, agree
-from keras_attention.explanation.baselines import Baselines, train_baselines
-from keras_attention.explanation.erasure import Erasure, erase
-from keras_attention.explanation.examples import Examples, Progress, answers_of, silent
-from keras_attention.explanation.importance import measure_importance
-from keras_attention.explanation.interventions import Interventions, attention_of, intervene
-from keras_attention.explanation.measured import Measured
-from keras_attention.explanation.report import Report
-from keras_attention.explanation.subject import ClassifierSubject, SequenceSubject, Subject
-from keras_attention.explanation.summary import summarise
-from keras_attention.trained_run import Run
-from keras_attention.vocabulary import RaggedIds, Vocabulary
+from keras_attention.explanation.measures.adversary import Adversary, search
+from keras_attention.explanation.measures.agreement import Agreement, agree
+from keras_attention.explanation.measures.baselines import Baselines, train_baselines
+from keras_attention.explanation.measures.erasure import Erasure, erase
+from keras_attention.explanation.measures.examples import Examples, Progress, answers_of, silent
+from keras_attention.explanation.measures.importance import measure_importance
+from keras_attention.explanation.measures.interventions import (
+    Interventions,
+    attention_of,
+    intervene,
+)
+from keras_attention.explanation.measures.measured import Measured
+from keras_attention.explanation.measures.subject import ClassifierSubject, SequenceSubject, Subject
+from keras_attention.explanation.reporting.report import Report
+from keras_attention.explanation.reporting.summary import summarise
+from keras_attention.pairs.fingerprint import fingerprint
+from keras_attention.pairs.pair import Pair
+from keras_attention.readers.run import Run
+from keras_attention.text.vocabulary import RaggedIds, Vocabulary
 
 PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
 DEFAULT_EXAMPLES = 500

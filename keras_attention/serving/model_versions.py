@@ -19,7 +19,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_attention.errors import UserError
-from keras_attention.export_layout import versions_in
+from keras_attention.readers.export_layout import versions_in
 from keras_attention.serving.statuses import StatusError
 
 DEFAULT_SIGNATURE = "serving_default"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from keras_attention.errors import UserError
-from keras_attention.export_layout import SERVING, read_manifest
+from keras_attention.readers.export_layout import SERVING, read_manifest
 
 try:
     import uvicorn
@@ -27,10 +27,10 @@ except ImportError:
         "`pip install -r requirements-serve.txt`"
     ) from None
 
-from keras_attention import live_page
 from keras_attention.serving.application import Application, Settings
 from keras_attention.serving.batching import Batcher
 from keras_attention.serving.model_versions import ModelVersions
+from keras_attention.web import live_page
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Pairs into teacher-forcing batches."""

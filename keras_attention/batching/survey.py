@@ -1,0 +1,69 @@
+"""What training must know of its pairs before the first step, from one pass over them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+
+from keras_attention.batching.batches import in_blocks, rows_by_length
+from keras_attention.config import Config
+from keras_attention.pairs.fingerprint import Fingerprint
+from keras_attention.pairs.pair import Pair
+from keras_attention.text.vocabulary import Vocabulary
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """What `survey` found.
+
+    Attributes:
+        source, target: The vocabularies: every token that occurs.
+        pairs: How many there are.
+        longest_target: Tokens of the longest target.
+        batches: Batches of one epoch. Where there are several blocks, an epoch puts other pairs
+            into them and may have a few batches more or fewer.
+        fingerprint: As `data.fingerprint` of all pairs.
+    """
+
+    source: Vocabulary
+    target: Vocabulary
+    pairs: int
+    longest_target: int
+    batches: int
+    fingerprint: str
+
+
+def survey(pairs: Iterable[Pair], config: Config, block_size: int) -> Survey:
+    """Reads all pairs once, a block at a time.
+
+    Args:
+        pairs: At least one.
+        config: Says what a token is and how large a batch is.
+        block_size: Pairs that are batched together, see `input_pipeline.training_batches`.
+    """
+    empty = (
+        Vocabulary(config.source_tokens, (), config.source_form),
+        Vocabulary(config.target_tokens, ()),
+    )
+    tokens: tuple[set[str], set[str]] = set(), set()
+    digest = Fingerprint()
+    count = batches = longest = 0
+    for block in in_blocks(pairs, block_size):
+        digest.update(block)
+        lengths = ([], [])
+        for pair in block:
+            for side in range(2):
+                split = empty[side].split(pair[side])
+                tokens[side].update(split)
+                lengths[side].append(len(split))
+        count += len(block)
+        longest = max(longest, *lengths[1])
+        order = np.arange(len(block))
+        batches += len(rows_by_length(*map(np.array, lengths), config.batch_size, order))
+    source, target = (
+        dataclasses.replace(side, tokens=tuple(sorted(found)))
+        for side, found in zip(empty, tokens, strict=True)
+    )
+    return Survey(source, target, count, longest, batches, digest.hexdigest())

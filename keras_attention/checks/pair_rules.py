@@ -1,0 +1,205 @@
+"""What is odd in the pairs of a data set: rules, each of which looks for one thing.
+
+A rule takes the parts of a data set, in the order of `Splits` or one alone, and the token kinds of
+source and target, and yields findings. Nothing here reads a file.
+"""
+
+import collections
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from keras_attention.checks.findings import (
+    Finding,
+    Part,
+    list_tokens,
+    number_of,
+    on_each_part,
+    show,
+)
+from keras_attention.text.tokens import TokenKind, split_tokens
+
+LONG = 512  # tokens; batches are padded to their longest text
+_HEADINGS = set("source target src tgt input output question answer label text word".split())
+
+
+@on_each_part
+def headings(part: Part, *_) -> Iterator[Finding]:
+    """A first line that names the columns: it would be learnt as a pair."""
+    first = part.pairs[0]
+    if {first.source.strip().lower(), first.target.strip().lower()} <= _HEADINGS:
+        names = f"{first.source!r} and {first.target!r}"
+        yield part.finding(
+            "heading", "warning", [0], f"the first line looks like a heading ({names}); remove it"
+        )
+
+
+@on_each_part
+def quotation_marks(part: Part, *_) -> Iterator[Finding]:
+    """A file that was written as CSV with tabs."""
+    if all(re.fullmatch('".*"', text, re.DOTALL) for pair in part.pairs for text in pair[:2]):
+        yield part.finding(
+            "quotes",
+            "warning",
+            range(len(part.pairs)),
+            "every text stands in quotation marks, which are read as part of it; remove them",
+        )
+
+
+@on_each_part
+def partial_alignment(part: Part, *_) -> Iterator[Finding]:
+    """A third column on some lines only."""
+    without = [index for index, pair in enumerate(part.pairs) if pair.alignment is None]
+    if 0 < len(without) < len(part.pairs):
+        yield part.finding(
+            "partial_alignment", "info", without, "some lines have an alignment, these have none"
+        )
+
+
+@on_each_part
+def identical_targets(part: Part, *_) -> Iterator[Finding]:
+    """One target for everything: nothing to learn."""
+    if len(part.pairs) > 1 and len({pair.target for pair in part.pairs}) == 1:
+        yield part.finding(
+            "identical_targets",
+            "warning",
+            range(len(part.pairs)),
+            f"all targets are the same, {show(part.pairs[0].target)}: there is nothing to learn",
+        )
+
+
+@on_each_part
+def copies(part: Part, *_) -> Iterator[Finding]:
+    """The same column twice."""
+    if len(part.pairs) > 1 and all(pair.source == pair.target for pair in part.pairs):
+        yield part.finding(
+            "copies", "warning", range(len(part.pairs)), "every target equals its source"
+        )
+
+
+@on_each_part
+def duplicates(part: Part, *_) -> Iterator[Finding]:
+    """Lines that say again what a line before said."""
+    seen: set[tuple[str, str]] = set()
+    again = []
+    for index, pair in enumerate(part.pairs):
+        if pair[:2] in seen:
+            again.append(index)
+        seen.add(pair[:2])
+    if again:
+        yield part.finding("duplicates", "warning", again, "pairs stand in the file before")
+
+
+@on_each_part
+def conflicts(part: Part, *_) -> Iterator[Finding]:
+    """One source with several targets: at most one of them can be answered."""
+    first: dict[str, str] = {}
+    later, sources = [], set()
+    for index, pair in enumerate(part.pairs):
+        if first.setdefault(pair.source, pair.target) != pair.target:
+            later.append(index)
+            sources.add(pair.source)
+    if later:
+        yield part.finding(
+            "conflicts",
+            "warning",
+            later,
+            f"{number_of(len(sources), 'source')} with several targets, "
+            f"such as {show(part.pairs[later[0]].source)}; the model can give one",
+        )
+
+
+@on_each_part
+def long_texts(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -> Iterator[Finding]:
+    """Texts so long that they make training slow."""
+    for side, kind in (("source", source_tokens), ("target", target_tokens)):
+        texts = [getattr(pair, side) for pair in part.pairs]
+        # A text has no more words than characters: few need to be cut into tokens.
+        lengths = {
+            index: len(split_tokens(text, kind))
+            for index, text in enumerate(texts)
+            if len(text) > LONG
+        }
+        long = [index for index, length in lengths.items() if length > LONG]
+        if long:
+            yield part.finding(
+                f"long_{side}",
+                "warning",
+                long,
+                f"{side}s of more than {LONG} tokens, up to {max(lengths.values()):,}; "
+                "they make training slow",
+            )
+
+
+def leaks(parts: list[Part], *_) -> Iterator[Finding]:
+    """Sources of validation and test that stand in a part before: scores are then too good."""
+    for later_index, later in enumerate(parts):
+        for earlier in parts[:later_index]:
+            sources = {pair.source for pair in earlier.pairs}
+            leaked = [i for i, pair in enumerate(later.pairs) if pair.source in sources]
+            if leaked:
+                yield later.finding(
+                    "leaks",
+                    "warning",
+                    leaked,
+                    f"sources that stand in {earlier.name}, too "
+                    f"({len(leaked) / len(later.pairs):.1%} of the pairs); scores look too good",
+                )
+
+
+def near_leaks(parts: list[Part], *_) -> Iterator[Finding]:
+    """Sources that stand in the first part but for case, spaces or the form of characters."""
+    if len(parts) < 2:
+        return
+    exact = {pair.source for pair in parts[0].pairs}
+    folded = {_fold(source) for source in exact}
+    for part in parts[1:]:
+        near = [
+            index
+            for index, pair in enumerate(part.pairs)
+            if pair.source not in exact and _fold(pair.source) in folded
+        ]
+        if near:
+            yield part.finding(
+                "near_leaks",
+                "info",
+                near,
+                f"sources that stand in {parts[0].name}, too, in other case, spacing or form",
+            )
+
+
+def unseen_tokens(
+    parts: list[Part], source_tokens: TokenKind, target_tokens: TokenKind
+) -> Iterator[Finding]:
+    """Tokens of validation and test that training never meets."""
+    if len(parts) < 2 or not parts[0].pairs:
+        return
+    for side, kind in (("source", source_tokens), ("target", target_tokens)):
+        split, between = (set, "") if kind == "char" else (_words, " ")
+        seen = split(between.join([getattr(pair, side) for pair in parts[0].pairs]))
+        effect = "read as unknown" if side == "source" else "can never be written"
+        name = "character" if kind == "char" else "word"
+        for part in parts[1:]:
+            unseen = collections.Counter()
+            lines = []
+            for index, pair in enumerate(part.pairs):
+                new = split(getattr(pair, side)) - seen
+                if new:
+                    unseen.update(sorted(new))
+                    lines.append(index)
+            if unseen:
+                yield part.finding(
+                    f"unseen_{side}_tokens",
+                    "warning",
+                    lines,
+                    f"{number_of(len(unseen), name)} that {parts[0].name} has not in a {side}, "
+                    f"{effect}: {list_tokens(unseen)}",
+                )
+
+
+def _words(text: str) -> set[str]:
+    return set(split_tokens(text, "word"))
+
+
+def _fold(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -1,0 +1,64 @@
+"""The options of `train` on a command line, one for every field of the config."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from keras_attention._runtime.command_line import Parser
+from keras_attention.config import Config, flag_of, merge, read_config_file, type_of
+from keras_attention.errors import UserError
+
+
+def parse_training_config(arguments: list[str], description: str) -> Config:
+    """The config that a command line of `train.py` asks for.
+
+    Raises:
+        UserError: an unknown option, a bad value, or a bad config file.
+    """
+    parser = Parser(description=description)
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for field in dataclasses.fields(Config):
+        title = field.metadata["group"]
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+            if len(groups) == 1:
+                groups[title].add_argument(
+                    "--config", metavar="FILE.json", help="other defaults, as JSON; a flag beats it"
+                )
+        _add_option(groups[title], field)
+    flags = vars(parser.parse_args(arguments))
+    path = flags.pop("config", None)
+    try:
+        fields = read_config_file(path) if path else {}
+        return merge(fields, flags)
+    except UserError as error:
+        if path and not flags and str(error).startswith("--"):
+            raise UserError(f"{path}: {error}") from None
+        raise
+
+
+def _add_option(group, field: dataclasses.Field) -> None:
+    kind, _ = type_of(field)
+    default = "" if field.default is None else f" (default: {_shown(field.default)})"
+    options = {
+        "dest": field.name,
+        "default": argparse.SUPPRESS,  # so that only given flags are there, to beat the file
+        "help": (field.metadata["help"] + default).replace("%", "%%"),
+    }
+    if kind is bool:
+        action = argparse.BooleanOptionalAction if field.name in _SWITCHES else "store_true"
+        group.add_argument(flag_of(field), action=action, **options)
+    else:
+        metavar = "|".join(field.metadata["choices"]) or {str: "PATH", int: "N", float: "X"}[kind]
+        group.add_argument(flag_of(field), type=kind, metavar=metavar, **options)
+
+
+# Booleans that can also be switched off, by --no-NAME; resume and overwrite are off already.
+_SWITCHES = frozenset({"attentional_layer", "bidirectional", "reverse_source"})
+
+
+def _shown(value) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)

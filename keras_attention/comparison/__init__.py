@@ -1,0 +1,1 @@
+"""Fixed vector, peeky and attention side by side."""

@@ -1,0 +1,1 @@
+"""The data sets of our own, generated with their gold alignment."""

@@ -1,0 +1,84 @@
+"""The map from log-probability to confidence, fitted on validation data.
+
+The map itself is `readers.calibration.Calibration`. A fit falls back to the identity where the data
+say nothing, as on a task with hardly an error to learn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_attention.readers.calibration import IDENTITY, LEAST_DOUBT, Calibration
+
+# Weight of the pull towards leaving probabilities as they are, in examples.
+PULL = 1.0
+
+_NEWTON_STEPS = 100
+
+
+def fit(
+    log_probabilities: Sequence[float], lengths: Sequence[int], right: Sequence[bool]
+) -> Calibration:
+    """The map of highest likelihood, gently pulled towards the identity.
+
+    Args:
+        log_probabilities: Of the answers, in nats.
+        lengths: Tokens of the answers.
+        right: Whether each answer was right.
+
+    Raises:
+        ValueError: the three differ in number, or there is no answer.
+    """
+    right = np.asarray(right, np.float64)
+    log_p = np.asarray(log_probabilities, np.float64)
+    if not len(right) == len(log_p) == len(lengths) or not len(right):
+        raise ValueError(
+            "log_probabilities, lengths and right must be as many, and at least one. Received: "
+            f"{len(log_p)}, {len(lengths)} and {len(right)}"
+        )
+    doubt = 1.0 + LEAST_DOUBT - np.exp(np.minimum(log_p, 0.0))
+    features = np.stack([log_p, -np.log(doubt), np.ones_like(log_p), np.asarray(lengths)], axis=1)
+    # The problem is convex: its bound solution is free in some slopes and 0 in the others.
+    solutions = [_newton(features, right, fixed) for fixed in ([], [0], [1], [0, 1])]
+    best = min((s for s in solutions if s[0][:2].min() >= 0), key=_loss_of)
+    a, b, c, d = (float(value) for value in best[0])
+    return Calibration(a, b, c, d, len(right), int((1 - right).sum()))
+
+
+def _loss_of(solution: tuple[np.ndarray, float]) -> float:
+    return solution[1]
+
+
+def _newton(features: np.ndarray, right: np.ndarray, fixed: list[int]) -> tuple[np.ndarray, float]:
+    """Coefficients and loss of the logistic regression whose `fixed` coefficients are 0."""
+    free = np.setdiff1d(np.arange(len(IDENTITY)), fixed)
+    values = IDENTITY.copy()
+    values[fixed] = 0.0
+
+    # A step of the length's slope moves a logit by the length.
+    pull = PULL * np.array([1.0, 1.0, 1.0, max(1.0, np.square(features[:, 3]).mean())])
+
+    def loss_at(values):
+        logits = features @ values
+        likelihood = np.logaddexp(0.0, logits) - right * logits
+        return likelihood.sum() + 0.5 * (pull * np.square(values - IDENTITY)).sum()
+
+    loss = loss_at(values)
+    for _ in range(_NEWTON_STEPS):
+        chances = 1.0 / (1.0 + np.exp(-np.clip(features @ values, -500, 500)))
+        gradient = features.T @ (chances - right) + pull * (values - IDENTITY)
+        curvature = (features.T * (chances * (1 - chances))) @ features + np.diag(pull)
+        step = np.zeros(4)
+        step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        size = 1.0
+        while size > 1e-6 and loss_at(values - size * step) > loss:
+            size /= 2
+        if size <= 1e-6:
+            break
+        values = values - size * step
+        before, loss = loss, loss_at(values)
+        if before - loss < 1e-10 * max(1.0, before):
+            break
+    return values, loss

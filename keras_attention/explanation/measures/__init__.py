@@ -1,0 +1,1 @@
+"""What the audit measures of a model: one module a measure."""

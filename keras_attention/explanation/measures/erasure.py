@@ -1,0 +1,124 @@
+"""Erasure: is what attention points at needed in the source, and is it enough?
+
+Comprehensiveness is how much of the answer's probability is lost without the most attended tokens,
+sufficiency how much is lost with them alone (DeYoung et al. 2020, ERASER); AOPC is the mean over
+SHARES of the tokens. An erased token becomes the replacement token, so that lengths stay.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from keras_attention.explanation.measures.examples import (
+    ROWS_AT_ONCE,
+    Batch,
+    Examples,
+    draws,
+    measure,
+)
+from keras_attention.explanation.measures.subject import FLOATS, IDS, Subject, compiled
+
+SHARES = (0.01, 0.05, 0.10, 0.20, 0.50)  # ERASER's; rounded up to at least one token
+
+
+@dataclasses.dataclass(frozen=True)
+class Erasure:
+    """Losses of the answer's probability; float32 `[E, T, len(SHARES)]`, NaN where no step is.
+
+    Attributes:
+        comprehensiveness, sufficiency: Of the most attended tokens.
+        random_comprehensiveness, random_sufficiency: Of as many random ones.
+    """
+
+    comprehensiveness: np.ndarray
+    sufficiency: np.ndarray
+    random_comprehensiveness: np.ndarray
+    random_sufficiency: np.ndarray
+
+
+def erase(
+    subject: Subject,
+    examples: Examples,
+    seed: int,
+    progress: Callable[[int, int], None],
+    rows_at_once: int = ROWS_AT_ONCE // 8,
+) -> Erasure:
+    """Erases for every step of every example what is most attended there, and what is not."""
+    probability = compiled(_probability(subject), IDS, IDS, FLOATS[2])
+    weights = compiled(_weights(subject), IDS, IDS)
+
+    def per_batch(batch: Batch) -> dict[str, np.ndarray]:
+        attended = weights(batch.source_ids, batch.answer_ids).numpy()
+        chance = draws(seed, "erasure", batch)
+        return {
+            prefix + name: losses
+            for prefix, ranking in (("", attended), ("random_", chance))
+            for name, losses in _losses(subject, probability, batch, ranking).items()
+        }
+
+    return Erasure(**measure(examples, per_batch, rows_at_once, progress))
+
+
+def _losses(subject: Subject, probability, batch: Batch, ranking: np.ndarray):
+    """Comprehensiveness and sufficiency `[B, T, shares]` of the first tokens by `ranking`."""
+    compared = np.broadcast_to(batch.compared[:, None], ranking.shape)  # [B, T, S]
+    order = np.argsort(np.where(compared, -ranking, np.inf), axis=-1, kind="stable")
+    rank = np.argsort(order, axis=-1, kind="stable")
+    example, step = np.nonzero(batch.steps)
+    ones = np.eye(batch.answer_ids.shape[1], dtype=np.float32)
+    before = _in_chunks(
+        probability, batch.source_ids[example], batch.answer_ids[example], ones[step]
+    )
+    shape = (*batch.answer_ids.shape, len(SHARES))
+    losses = {name: np.zeros(shape, np.float32) for name in ("comprehensiveness", "sufficiency")}
+    known: dict[bytes, dict[str, np.ndarray]] = {}
+    for place, share in enumerate(SHARES):
+        # Rounded first: 0.1 * 20 tokens is 2, not 2.0000000000000004 and so 3.
+        count = np.maximum(1, np.ceil(np.round(share * batch.compared.sum(axis=1), 6)))
+        if count.tobytes() not in known:  # short sources: several shares are one token
+            chosen = (rank < count[:, None, None]) & compared
+            known[count.tobytes()] = {}
+            for name, erased in (
+                ("comprehensiveness", chosen),
+                ("sufficiency", compared & ~chosen),
+            ):
+                source_ids = np.where(
+                    erased[example, step], subject.replacement_id, batch.source_ids[example]
+                ).astype(np.int32)
+                after = _in_chunks(probability, source_ids, batch.answer_ids[example], ones[step])
+                known[count.tobytes()][name] = before - after
+        for name, lost in known[count.tobytes()].items():
+            losses[name][example, step, place] = lost
+    return losses
+
+
+def _in_chunks(function, *arrays: np.ndarray) -> np.ndarray:
+    parts = [
+        function(*(array[start : start + ROWS_AT_ONCE] for array in arrays)).numpy()
+        for start in range(0, len(arrays[0]), ROWS_AT_ONCE)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+def _probability(subject: Subject):
+    def probability(source_ids, answer_ids, step):
+        """Of the answer at one step of each row, given as one-hot `[B, T]`: `[B]`."""
+        opened = subject.open(subject.embed(source_ids), source_ids, answer_ids)
+        logits = opened.logits(opened.attention_weights)
+        logits = tf.reduce_sum(step[..., None] * logits, axis=1)  # [B, V]
+        column = tf.reduce_sum(tf.cast(step, tf.int32) * answer_ids, axis=1)
+        column = tf.maximum(column - subject.column_offset, 0)
+        return tf.gather(tf.nn.softmax(logits), column, batch_dims=1)
+
+    return probability
+
+
+def _weights(subject: Subject):
+    def weights(source_ids, answer_ids):
+        return subject.open(subject.embed(source_ids), source_ids, answer_ids).attention_weights
+
+    return weights

@@ -1,0 +1,186 @@
+"""Criterion 1: how much each source position matters to each answer, by four measures.
+
+None of them looks at attention weights; attention is then compared with them. All are at least 0
+and arrays `[E, T, S]`: examples, steps, source positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from keras_attention.explanation.measures.distances import total_variation
+from keras_attention.explanation.measures.examples import ROWS_AT_ONCE, Batch, Examples, measure
+from keras_attention.explanation.measures.subject import FLOATS, IDS, Subject, compiled
+
+INTEGRATION_POINTS = 16
+# Of a probability: what lies below is rounding of float32, and counts as no effect.
+LEAST_EFFECT = 1e-7
+
+# In the order of the report. The first three are compared among themselves as the ceiling.
+MEASURES = {
+    "gradient": "|gradient × input| of the log-odds of the answer's token, attention weights held "
+    "fixed (Jain and Wallace 2019; log-odds and probability rank alike, and log-odds do not "
+    "saturate)",
+    "integrated_gradients": "|integrated gradients| of the answer's probability along the line "
+    f"from zero embeddings, {INTEGRATION_POINTS}-point Gauss-Legendre (Sundararajan et al. 2017)",
+    "leave_one_out": "total variation distance of the output when the token is deleted",
+    "leave_one_out_replaced": "total variation distance of the output when the token is replaced "
+    "by the unknown token, or by a space where training saw no unknown one",
+    "gradient_through_attention": "as gradient, with attention weights free to change, too",
+}
+
+
+def measure_importance(
+    subject: Subject,
+    examples: Examples,
+    progress: Callable[[int, int], None],
+    rows_at_once: int = ROWS_AT_ONCE // 2,
+) -> dict[str, np.ndarray]:
+    """Every measure of MEASURES, and the model's own `attention`, float32 `[E, T, S]`.
+
+    NaN behind the end of an answer or of what is compared. `completeness_error` `[E, T]` is how far
+    integrated gradients miss the difference of probabilities that they should sum to.
+    """
+    gradients = compiled(_gradients(subject), IDS, IDS)
+    outputs = compiled(_outputs(subject), IDS, IDS)
+
+    def per_batch(batch: Batch) -> dict[str, np.ndarray]:
+        found = gradients(batch.source_ids, batch.answer_ids)
+        results = {name: part.numpy() for name, part in found.items()}
+        results["leave_one_out"] = _leave_one_out(outputs, batch, deleted)
+        replaced = _replaced_by(subject.replacement_id)
+        results["leave_one_out_replaced"] = _leave_one_out(outputs, batch, replaced)
+        for name in (*MEASURES, "attention"):
+            results[name] = np.where(batch.compared[:, None], results[name], np.nan)
+        return results
+
+    measured = measure(examples, per_batch, rows_at_once, progress)
+    for name in ("integrated_gradients", "leave_one_out", "leave_one_out_replaced"):
+        values = measured[name]
+        measured[name] = np.where(values < LEAST_EFFECT, 0.0, values)  # keeps NaN
+    return measured
+
+
+def outputs_of_rows(outputs, source_ids: np.ndarray, answer_ids: np.ndarray) -> np.ndarray:
+    """Output distributions `[R, T, V]` of any number of rows, a few at a time."""
+    parts = [
+        outputs(source_ids[start : start + ROWS_AT_ONCE], answer_ids[start : start + ROWS_AT_ONCE])
+        for start in range(0, len(source_ids), ROWS_AT_ONCE)
+    ]
+    return np.concatenate([part.numpy() for part in parts])
+
+
+def deleted(source_ids: np.ndarray, position: int) -> np.ndarray:
+    """Ids `[B, S]` without one position, the later ones moved up."""
+    return np.pad(np.delete(source_ids, position, axis=1), ((0, 0), (0, 1)))
+
+
+def _replaced_by(replacement: int):
+    def replaced(source_ids: np.ndarray, position: int) -> np.ndarray:
+        changed = source_ids.copy()
+        changed[:, position] = replacement
+        return changed
+
+    return replaced
+
+
+def _leave_one_out(outputs, batch: Batch, change) -> np.ndarray:
+    """Distance `[B, T, S]` of each step's output when one position is changed."""
+    before = outputs(batch.source_ids, batch.answer_ids)
+    effects = np.zeros((*batch.answer_ids.shape, batch.source_ids.shape[1]), np.float32)
+    for position in range(batch.source_ids.shape[1]):
+        rows = np.flatnonzero(batch.compared[:, position])
+        if len(rows):
+            source_ids = change(batch.source_ids[rows], position)
+            after = outputs(source_ids, batch.answer_ids[rows])
+            moved = total_variation(after, tf.gather(before, rows))
+            effects[rows, :, position] = moved.numpy()
+    return effects
+
+
+def _outputs(subject: Subject):
+    def outputs(source_ids, answer_ids):
+        opened = subject.open(subject.embed(source_ids), source_ids, answer_ids)
+        return tf.nn.softmax(opened.logits(opened.attention_weights))
+
+    return outputs
+
+
+def _gradients(subject: Subject):
+    """All measures that need gradients: one backward pass for each step, for all examples."""
+    nodes, quadrature = np.polynomial.legendre.leggauss(INTEGRATION_POINTS)
+    nodes = tf.constant((nodes + 1) / 2, tf.float32)
+    quadrature = tf.constant(quadrature / 2, tf.float32)
+
+    def gradients(source_ids, answer_ids):
+        embeddings = subject.embed(source_ids)  # [B, S, E]
+        columns = tf.maximum(answer_ids - subject.column_offset, 0)  # [B, T]
+
+        def target(opened, weights, step, log_odds: bool):
+            """Log-odds or probability of the answer at one step: `[B]`."""
+            state_terms = opened.state_terms[:, step][:, None]
+            logits = opened._replace(state_terms=state_terms).logits(weights[:, step][:, None])[
+                :, 0
+            ]
+            answer = tf.one_hot(columns[:, step], tf.shape(logits)[-1])
+            chosen = tf.reduce_sum(answer * logits, axis=-1)
+            if not log_odds:
+                return tf.exp(chosen - tf.reduce_logsumexp(logits, axis=-1))
+            return chosen - tf.reduce_logsumexp(logits - 1e9 * answer, axis=-1)
+
+        def gradient_at(point, step, log_odds: bool, attention_fixed: bool):
+            with tf.GradientTape() as tape:
+                tape.watch(point)
+                opened = subject.open(point, source_ids, answer_ids)
+                weights = opened.attention_weights
+                if attention_fixed:
+                    weights = tf.stop_gradient(weights)
+                value = target(opened, weights, step, log_odds)
+            return tape.gradient(value, point, unconnected_gradients="zero")
+
+        def times_input(gradient):
+            return tf.reduce_sum(gradient * embeddings, axis=-1)  # [B, S]
+
+        def at_step(step):
+            fixed = gradient_at(embeddings, step, True, True)
+            free = gradient_at(embeddings, step, True, False)
+            _, integral = tf.while_loop(
+                lambda point, _: point < INTEGRATION_POINTS,
+                lambda point, sum_so_far: (
+                    point + 1,
+                    sum_so_far
+                    + quadrature[point]
+                    * gradient_at(nodes[point] * embeddings, step, False, False),
+                ),
+                (tf.constant(0), tf.zeros_like(embeddings)),
+            )
+            attributed = times_input(integral)
+            opened = subject.open(tf.zeros_like(embeddings), source_ids, answer_ids)
+            start = target(opened, opened.attention_weights, step, False)
+            opened = subject.open(embeddings, source_ids, answer_ids)
+            end = target(opened, opened.attention_weights, step, False)
+            missed = tf.abs(tf.reduce_sum(attributed, axis=-1) - (end - start))
+            return tuple(tf.abs(times_input(part)) for part in (fixed, free)) + (
+                tf.abs(attributed),
+                missed,
+            )
+
+        steps = tf.range(tf.shape(answer_ids)[1])
+        signature = (FLOATS[2], FLOATS[2], FLOATS[2], FLOATS[1])
+        fixed, free, integrated, missed = tf.map_fn(
+            at_step, steps, fn_output_signature=signature, parallel_iterations=1
+        )
+        opened = subject.open(embeddings, source_ids, answer_ids)
+        by_example = [1, 0, 2]  # from [T, B, S]
+        return {
+            "gradient": tf.transpose(fixed, by_example),
+            "gradient_through_attention": tf.transpose(free, by_example),
+            "integrated_gradients": tf.transpose(integrated, by_example),
+            "completeness_error": tf.transpose(missed),
+            "attention": opened.attention_weights,
+        }
+
+    return gradients

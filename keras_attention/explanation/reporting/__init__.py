@@ -1,0 +1,1 @@
+"""Measurements into numbers with intervals, judgements and a verdict."""

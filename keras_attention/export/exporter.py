@@ -1,0 +1,271 @@
+"""A run into an export folder: built aside, checked against each other, then moved into place."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_attention._runtime.files import make_folder
+from keras_attention.errors import UserError
+from keras_attention.evaluation.parity import (
+    HOSTILE_SOURCES,
+    Parity,
+    compare,
+    milliseconds_per_call,
+)
+from keras_attention.export.litert import write_litert
+from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
+from keras_attention.export.saved_model import write_saved_model
+from keras_attention.export.warmup import replay_warmup
+from keras_attention.models.inference import InferenceModel
+from keras_attention.pairs.splits import load_splits
+from keras_attention.readers.export_layout import (
+    BUILDING,
+    FORMAT,
+    INFERENCE,
+    LITERT,
+    SERVING,
+    write_manifest,
+)
+from keras_attention.readers.litert_reader import LiteRTReader
+from keras_attention.readers.run import Run
+from keras_attention.readers.run_folder import is_run
+from keras_attention.readers.run_reader import RunReader
+from keras_attention.readers.saved_model_reader import SavedModelReader
+from keras_attention.readers.translator import Translator
+from keras_attention.version import __version__
+
+# Texts of the run's test data that every artefact is checked on.
+CHECKED = 5000
+LEAST_SOURCE_LENGTH = 64
+
+# What an export can be asked for. Above the last two a hypothesis that does not exist could win a
+# beam, and phones run out of memory.
+RANGES = {"beam_width": (1, 1000), "length_penalty": (0, 2), "longest_source": (1, 100_000)}
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportOptions:
+    """How to export.
+
+    Attributes:
+        name: The model's name in TF Serving and of the LiteRT files.
+        beam_width: Hypotheses of the `beam` signature.
+        length_penalty: See `decoding.beam_search`.
+        longest_source: Tokens that the LiteRT files read.
+
+    Raises:
+        UserError: a number is out of range.
+    """
+
+    name: str
+    beam_width: int = 5
+    length_penalty: float = 0.0
+    longest_source: int = LEAST_SOURCE_LENGTH
+
+    def __post_init__(self):
+        for name, (least, most) in RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                flag = "--" + name.replace("_", "-")
+                raise UserError(
+                    f"{flag}: must be between {least:g} and {most:g}. Received: {name}={value}"
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One artefact in the table at the end.
+
+    Attributes:
+        artefact: Its path in the export folder, with what of it was called.
+        bytes: Its size.
+        milliseconds: Median time of one sentence.
+        parity: Against the Keras model of the run.
+    """
+
+    artefact: str
+    bytes: int
+    milliseconds: float
+    parity: Parity
+
+
+def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptions) -> list[Row]:
+    """Writes all artefacts, each checked against the Keras model on `sources` and hostile texts.
+
+    Nothing in `out` changes before everything is built and checked. The version folder appears
+    whole, near the end; the manifest last.
+
+    Raises:
+        UserError: `out` cannot be written to, is a run, or is being exported to; an artefact that
+            must agree does not.
+    """
+    if is_run(out):
+        raise UserError(f"--out: {out} is a run folder; name another folder")
+    make_folder(out)
+    with exporting_alone(out):
+        remove_leftovers(out)
+        aside = pathlib.Path(tempfile.mkdtemp(prefix=BUILDING, dir=out))
+        try:
+            _build(run, aside, options)
+            rows = _check(run, sources, aside, options)
+            publish(aside, out, {row.artefact: _figures(row) for row in rows})
+        except OSError as error:
+            raise UserError(
+                f"{out}: cannot be written to: {error.strerror or error}; make room, or choose "
+                "another folder with --out"
+            ) from None
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    return rows
+
+
+def checked_sources(run: Run) -> list[str]:
+    """Sources to check an export on: of the run's test pairs, or random ones without its data."""
+    config = run.config
+    try:
+        splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
+    except UserError:
+        return random_sources(run, 500)
+    return [pair.source for pair in splits.test[:CHECKED]]
+
+
+def longest_source_of(run: Run, sources: list[str]) -> int:
+    """Tokens that LiteRT files should read: 64, or the longest of `sources` if that is longer."""
+    return max(LEAST_SOURCE_LENGTH, *(len(run.source.split(source)) for source in sources))
+
+
+def random_sources(run: Run, n: int) -> list[str]:
+    """Texts of random known tokens, 1 to 30 long, drawn with the run's seed."""
+    rng = np.random.default_rng(run.config.seed)
+    lengths = rng.integers(1, 31, n)
+    return [run.source.join(rng.choice(run.source.tokens, length)) for length in lengths]
+
+
+def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
+    """Lays everything out as an export of version 1 whose manifest has no figures yet."""
+    folder = aside / SERVING / options.name / "1"
+    folder.parent.mkdir(parents=True)
+    write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty)
+    served = tf.saved_model.load(str(folder))
+    replay_warmup(served, folder)
+    inference = _inference_model(run)
+    inference(tf.zeros([1, 1], tf.int32))  # Keras saves the weights of what was called once
+    inference.save(aside / INFERENCE)
+    (aside / LITERT).mkdir()
+    write_litert(run, aside / LITERT, options.name, options.longest_source)
+    write_manifest(aside, _description(run, options, served.signatures))
+
+
+def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOptions) -> list[Row]:
+    """Compares every artefact with the Keras model.
+
+    Raises:
+        UserError: one that must agree does not.
+    """
+    name, beam_width = options.name, options.beam_width
+    texts = [*sources, *HOSTILE_SOURCES]
+    penalty = options.length_penalty
+    keras_model = Translator(
+        RunReader(_inference_model(run), run.source, run.target, run.calibration)
+    )
+    greedy = keras_model.translate(texts)
+    beams = keras_model.translate(texts, beam_width, penalty)
+
+    def row(artefact: str, translator: Translator, reference, width: int = 1) -> Row:
+        # Only LiteRT has a longest source; what is longer it cuts, so that it cannot agree.
+        longest = options.longest_source if artefact.startswith(LITERT) else math.inf
+        rows = [i for i, t in enumerate(greedy) if len(t.source_tokens) <= longest]
+        read = [texts[i] for i in rows]
+        theirs = translator.translate(read, width, penalty)
+        typical = sorted(read, key=len)[len(read) // 2]
+        return Row(
+            artefact,
+            _size(aside / artefact.split()[0]),
+            milliseconds_per_call(lambda: translator.translate([typical], width, penalty)),
+            compare([reference[i] for i in rows], theirs),
+        )
+
+    reloaded = RunReader(
+        keras.saving.load_model(aside / INFERENCE, compile=False),
+        *(run.source, run.target, run.calibration),
+    )
+    saved_model = Translator(SavedModelReader(aside))
+    plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
+    rows = [
+        row(INFERENCE, Translator(reloaded), greedy),
+        row(f"{SERVING}/{name}", saved_model, greedy),
+        row(f"{SERVING}/{name} beam", saved_model, beams, beam_width),
+        row(plain, Translator(LiteRTReader(aside / plain)), greedy),
+    ]
+    for checked in rows:
+        if not checked.parity.holds:
+            raise UserError(
+                f"{checked.artefact}: does not agree with the run, so nothing was exported: "
+                f"{checked.parity.first_difference}"
+            )
+    # Quantised weights are other weights: what differs is told, not refused.
+    return [*rows, row(quantised, Translator(LiteRTReader(aside / quantised)), greedy)]
+
+
+def _inference_model(run: Run) -> InferenceModel:
+    return InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+
+
+def _description(run: Run, options: ExportOptions, signatures: Mapping) -> dict:
+    """What the manifest says of the model; the figures of the checks come later."""
+    return {
+        "format": FORMAT,
+        "name": options.name,
+        "version": 1,
+        "software": {
+            "keras_attention": __version__,
+            "keras": keras.__version__,
+            "tensorflow": tf.__version__,
+        },
+        "source_tokens": run.source.kind,
+        "target_tokens": run.target.kind,
+        "normal_form": run.source.normal_form,
+        "has_attention": run.config.has_attention,
+        "longest_output": run.config.longest_output,
+        "beam_width": options.beam_width,
+        "length_penalty": options.length_penalty,
+        "litert_longest_source": options.longest_source,
+        "signatures": {name: _tensors(signatures[name]) for name in sorted(signatures)},
+    }
+
+
+def _tensors(function) -> dict:
+    """Names, dtypes and shapes (null is any length) of a signature's inputs and outputs."""
+
+    def described(specs: dict) -> dict:
+        return {
+            name: {"dtype": spec.dtype.name, "shape": spec.shape.as_list()}
+            for name, spec in sorted(specs.items())
+        }
+
+    inputs = function.structured_input_signature[1]
+    return {"inputs": described(inputs), "outputs": described(function.structured_outputs)}
+
+
+def _figures(row: Row) -> dict:
+    return {
+        "n": row.parity.n,
+        "same_text": row.parity.same_text,
+        "score_difference": row.parity.score_difference,
+        "attention_difference": row.parity.attention_difference,
+    }
+
+
+def _size(path: pathlib.Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(part.stat().st_size for part in path.rglob("*") if part.is_file())

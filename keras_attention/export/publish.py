@@ -1,0 +1,86 @@
+"""A checked export into its place: TF Serving sees a version whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import shutil
+from collections.abc import Iterator
+
+from keras_attention._runtime.files import remove_unfinished, sync_files
+from keras_attention.errors import UserError
+from keras_attention.readers.export_layout import (
+    BUILDING,
+    INFERENCE,
+    LITERT,
+    SERVING,
+    read_manifest,
+    versions_in,
+    write_manifest,
+)
+
+
+def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
+    """Moves an export that was built aside into place.
+
+    Each file and the version folder are moved by one rename, the version near the end; the
+    manifest, which tells that all is there, comes last.
+
+    Args:
+        aside: Laid out as an export of version 1, on the file system of `out`.
+        out: The export folder; its earlier versions stay.
+        checks: The figures of the checks, for the manifest.
+    """
+    manifest = read_manifest(aside)
+    sync_files(aside)
+    (out / LITERT).mkdir(exist_ok=True)
+    for path in [aside / INFERENCE, *sorted((aside / LITERT).iterdir())]:
+        os.replace(path, out / path.relative_to(aside))
+    versions = out / SERVING / manifest["name"]
+    versions.mkdir(parents=True, exist_ok=True)
+    version = max(versions_in(versions), default=0) + 1
+    os.rename(aside / SERVING / manifest["name"] / "1", versions / str(version))
+    parts = [out / INFERENCE, *(out / LITERT).iterdir(), *(versions / str(version)).rglob("*")]
+    files = {
+        path.relative_to(out).as_posix(): {
+            "bytes": path.stat().st_size,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+        for path in sorted(parts)
+        if path.is_file()
+    }
+    write_manifest(out, manifest | {"version": version, "checks": checks, "files": files})
+
+
+def remove_leftovers(out: pathlib.Path) -> None:
+    """Removes what an export that was killed left in the folder."""
+    for abandoned in out.glob(f"{BUILDING}*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    remove_unfinished(out)
+
+
+@contextlib.contextmanager
+def exporting_alone(out: pathlib.Path) -> Iterator[None]:
+    """Keeps two exports out of one folder; the lock goes with the process, however that ends.
+
+    Raises:
+        UserError: another process holds the lock.
+    """
+    try:
+        import fcntl
+    except ImportError:  # no such locks on Windows
+        yield
+        return
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{out}: another export is writing there; wait until it ends") from None
+        except OSError:
+            pass  # some file systems have no locks
+        yield
+    finally:
+        os.close(folder)

@@ -1,0 +1,235 @@
+"""A step function into token ids, scores and attention: greedy and beam search, in the graph.
+
+The loops know nothing of a model. They run eagerly, in `tf.function`, in a SavedModel and, greedy
+and with a batch of one, in LiteRT with builtin operators only.
+
+Letters in shape comments: n rows, k beam width, T longest output, S source length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_attention.text.vocabulary import END, PADDING, START, UNKNOWN
+
+# Far below any log-probability, and finite: an infinity would leak as NaN through 0 * inf.
+IMPOSSIBLE = -1e9
+
+# (token ids int32 [n], states) -> (log-probabilities float32 [n, V], states, attention [n, S])
+Step = Callable[[tf.Tensor, list[tf.Tensor]], tuple[tf.Tensor, list[tf.Tensor], tf.Tensor]]
+
+
+class Decoded(NamedTuple):
+    """What decoding returns.
+
+    Shapes are for greedy decoding; beam search has a dimension k behind n everywhere.
+
+    Attributes:
+        token_ids: int32 `[n, T]`, the end symbol left out, 0 behind the last token.
+        lengths: int32 `[n]`, tokens of each output, the end symbol not counted.
+        log_probability: float32 `[n]`, of the tokens and the end symbol, in nats. A hypothesis
+            that does not exist, in a beam wider than there are outputs, has `IMPOSSIBLE`.
+        attention_weights: float32 `[n, T, S]`, zero behind the last token. A model without
+            attention has S = 0.
+    """
+
+    token_ids: tf.Tensor
+    lengths: tf.Tensor
+    log_probability: tf.Tensor
+    attention_weights: tf.Tensor
+
+
+def emittable_log_probabilities(logits: tf.Tensor) -> tf.Tensor:
+    """Log-probabilities over what may be emitted: never padding, start or unknown.
+
+    Args:
+        logits: float `[..., V]`.
+
+    Returns:
+        float32 `[..., V]`; the remaining tokens' probabilities sum to 1.
+    """
+    logits = tf.cast(logits, tf.float32)
+    never = tf.reduce_sum(tf.one_hot([PADDING, START, UNKNOWN], logits.shape[-1]), axis=0)  # [V]
+    return tf.nn.log_softmax(logits + never * IMPOSSIBLE)
+
+
+def greedy_decode(
+    step: Step,
+    states: list[tf.Tensor],
+    rows: tf.Tensor | int,
+    longest_output: int,
+    width: tf.Tensor,
+    builtin_only: bool = False,
+) -> Decoded:
+    """Takes the likeliest token at every step, until all rows have ended.
+
+    Args:
+        step: One decoder step.
+        states: What `step` carries from step to step, each `[n, ...]`.
+        rows: n.
+        longest_output: T, the number of tokens after which decoding stops.
+        width: S, the number of columns of the attention that `step` returns.
+        builtin_only: Use only what LiteRT has builtin. Each step then copies what all steps have
+            written, so that time grows with the square of T.
+    """
+    columns = tf.maximum(width, 1)  # an update of nothing is an error
+
+    def running(t, token, finished, *_):
+        return tf.logical_and(t < longest_output, tf.logical_not(tf.reduce_all(finished)))
+
+    def advance(t, token, finished, score, tokens, attention, states):
+        log_probabilities, states, weights = step(token, states)
+        token = tf.argmax(log_probabilities, axis=-1, output_type=tf.int32)  # [n]
+        gain = tf.reduce_max(log_probabilities, axis=-1)
+        score += tf.where(finished, tf.zeros_like(gain), gain)
+        finished = tf.logical_or(finished, tf.equal(token, END))
+        token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
+        weights = tf.where(finished[:, None], tf.zeros_like(weights), weights)
+        weights = tf.pad(weights, [[0, 0], [0, columns - width]])
+        tokens, attention = _write(tokens, t, token), _write(attention, t, weights)
+        return t + 1, token, finished, score, tokens, attention, states
+
+    start = (
+        tf.constant(0),
+        tf.fill([rows], START),
+        tf.zeros([rows], tf.bool),
+        tf.zeros([rows], tf.float32),
+        _steps_of(tf.zeros([longest_output, rows], tf.int32), builtin_only),
+        _steps_of(tf.zeros([longest_output, rows, columns], tf.float32), builtin_only),
+        list(states),
+    )
+    _, _, _, score, tokens, attention, _ = tf.while_loop(running, advance, start)
+    attention = _stack(attention)
+    tokens = tf.transpose(_stack(tokens))  # [n, T]
+    lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=1)
+    return Decoded(tokens, lengths, score, tf.transpose(attention, [1, 0, 2])[..., :width])
+
+
+def beam_search(
+    step: Step,
+    states: list[tf.Tensor],
+    rows: tf.Tensor | int,
+    longest_output: int,
+    width: tf.Tensor,
+    beam_width: int,
+    length_penalty: float = 0.0,
+) -> Decoded:
+    """Keeps the k best hypotheses of every row; returns them best first.
+
+    A finished hypothesis stays in the beam and competes with the running ones.
+
+    Args:
+        step: One decoder step, called with n · k rows.
+        states: As in `greedy_decode`, still with n rows.
+        rows, longest_output, width: As in `greedy_decode`.
+        beam_width: k; 1 gives what `greedy_decode` gives.
+        length_penalty: Exponent a in `log_probability / length ** a` by which hypotheses are
+            ranked, the end symbol counted; 0 ranks by the log-probability itself.
+    """
+    k = beam_width
+    columns = tf.maximum(width, 1)
+
+    def ranking(score, length):
+        return score / tf.cast(tf.maximum(length, 1), tf.float32) ** length_penalty
+
+    def running(t, token, finished, *_):
+        return tf.logical_and(t < longest_output, tf.logical_not(tf.reduce_all(finished)))
+
+    def advance(t, token, finished, score, length, tokens, parents, attention, states):
+        log_probabilities, states, weights = step(tf.reshape(token, [-1]), states)
+        size = log_probabilities.shape[-1]
+        log_probabilities = tf.reshape(log_probabilities, [rows, k, size])
+        # A finished hypothesis goes on with padding alone, at no cost.
+        stay = tf.one_hot(PADDING, size, on_value=0.0, off_value=IMPOSSIBLE)
+        log_probabilities = tf.where(finished[..., None], stay, log_probabilities)
+        length += tf.cast(tf.logical_not(finished), tf.int32)  # [n, k]
+        candidates = score[..., None] + log_probabilities  # [n, k, V]
+        ranks = tf.reshape(ranking(candidates, length[..., None]), [rows, k * size])
+        _, best = tf.math.top_k(ranks, k)  # [n, k]
+        parent, token = best // size, best % size
+        score = tf.gather(tf.reshape(candidates, [rows, k * size]), best, batch_dims=1)
+        score = tf.maximum(score, IMPOSSIBLE)
+        length = tf.gather(length, parent, batch_dims=1)
+        finished = tf.logical_or(tf.gather(finished, parent, batch_dims=1), tf.equal(token, END))
+        token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
+        row = tf.reshape(tf.range(rows)[:, None] * k + parent, [-1])
+        states = [tf.gather(state, row) for state in states]
+        weights = tf.pad(tf.gather(weights, row), [[0, 0], [0, columns - width]])
+        weights = tf.reshape(weights, [rows, k, columns])
+        weights = tf.where(finished[..., None], tf.zeros_like(weights), weights)
+        tokens, parents = _write(tokens, t, token), _write(parents, t, parent)
+        attention = _write(attention, t, weights)
+        return t + 1, token, finished, score, length, tokens, parents, attention, states
+
+    # One hypothesis to begin with: k equal ones would all make the same choices.
+    first = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, k - 1], IMPOSSIBLE)], axis=1)
+    start = (
+        tf.constant(0),
+        tf.fill([rows, k], START),
+        tf.zeros([rows, k], tf.bool),
+        first,
+        tf.zeros([rows, k], tf.int32),
+        _steps_of(tf.zeros([longest_output, rows, k], tf.int32)),
+        _steps_of(tf.zeros([longest_output, rows, k], tf.int32)),
+        _steps_of(tf.zeros([longest_output, rows, k, columns], tf.float32)),
+        [tf.repeat(state, k, axis=0) for state in states],
+    )
+    steps, _, _, score, _, tokens, parents, attention, _ = tf.while_loop(running, advance, start)
+    tokens, attention = _trace_back(steps, *map(_stack, (tokens, parents, attention)))
+    exists = score > IMPOSSIBLE / 2
+    tokens = tf.where(exists[..., None], tokens, PADDING)  # [n, k, T]
+    attention = tf.where(exists[..., None, None], attention, 0.0)
+    lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=-1)
+    return Decoded(tokens, lengths, tf.where(exists, score, IMPOSSIBLE), attention[..., :width])
+
+
+def _steps_of(zeros: tf.Tensor, builtin_only: bool = False) -> tf.TensorArray | tf.Tensor:
+    """Where a loop writes what each of its steps gives; `zeros` is what stands there before."""
+    if builtin_only:
+        return zeros
+    # A tensor updated in a loop is copied in each step, a TensorArray is not.
+    array = tf.TensorArray(zeros.dtype, zeros.shape[0], element_shape=zeros.shape[1:])
+    return array.unstack(zeros)
+
+
+def _write(steps, t, value):
+    if isinstance(steps, tf.TensorArray):
+        return steps.write(t, value)
+    return tf.tensor_scatter_nd_update(steps, [[t]], value[None])
+
+
+def _stack(steps) -> tf.Tensor:
+    return steps.stack() if isinstance(steps, tf.TensorArray) else steps
+
+
+def _trace_back(steps, tokens, parents, attention):
+    """Follows each surviving hypothesis from its last step to its first.
+
+    Args:
+        steps: How many steps were made.
+        tokens, parents: int32 `[T, n, k]`.
+        attention: float32 `[T, n, k, S]`.
+
+    Returns:
+        Tokens int32 `[n, k, T]` and attention float32 `[n, k, T, S]` of the hypotheses that stand
+        in the beam at the end.
+    """
+    shape = tf.shape(tokens)
+    branch = tf.broadcast_to(tf.range(shape[2]), shape[1:])  # [n, k]
+
+    def back(t, branch, traced_tokens, traced_attention):
+        token = tf.gather(tokens[t], branch, batch_dims=1)
+        weights = tf.gather(attention[t], branch, batch_dims=1)
+        branch = tf.gather(parents[t], branch, batch_dims=1)
+        return t - 1, branch, _write(traced_tokens, t, token), _write(traced_attention, t, weights)
+
+    _, _, tokens_out, attention_out = tf.while_loop(
+        lambda t, *_: t >= 0,
+        back,
+        (steps - 1, branch, *(_steps_of(tf.zeros_like(part)) for part in (tokens, attention))),
+    )
+    tokens_out, attention_out = _stack(tokens_out), _stack(attention_out)
+    return tf.transpose(tokens_out, [1, 2, 0]), tf.transpose(attention_out, [1, 2, 0, 3])

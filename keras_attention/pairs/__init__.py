@@ -1,0 +1,1 @@
+"""Files into pairs of texts, in memory or streamed, with their gold alignment."""

@@ -1,0 +1,155 @@
+"""Training, validation and test pairs: found in a folder, or split from one file."""
+
+import hashlib
+import itertools
+import os
+import pathlib
+from typing import NamedTuple
+
+from keras_attention.errors import UserError
+from keras_attention.pairs.pair import Pair
+from keras_attention.pairs.pair_files import iterate_pairs, read_pairs
+from keras_attention.pairs.pair_stream import PairStream
+from keras_attention.text.tokens import TokenKind
+
+_SPLIT_NAMES = ("train", "valid", "test")
+
+
+class Splits(NamedTuple):
+    """The three parts of a data set."""
+
+    train: list[Pair]
+    valid: list[Pair]
+    test: list[Pair]
+
+
+def load_splits(
+    path: str | os.PathLike,
+    seed: int,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+) -> Splits:
+    """Training, validation and test pairs, none empty.
+
+    `path` is a folder as `split_files` reads it, or one file that is split 80/10/10
+    (`split_pairs`). Raises UserError.
+    """
+    path = pathlib.Path(path)
+    if not path.is_dir():
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder; check the path")
+        return split_pairs(read_pairs(path, source_tokens, target_tokens), seed, where=str(path))
+    kinds = source_tokens, target_tokens
+    return Splits(*(read_part(path, name, *kinds) for name in _SPLIT_NAMES))
+
+
+def open_splits(
+    path: str | os.PathLike,
+    seed: int,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+    in_memory: int = 100_000,
+) -> Splits:
+    """The three parts as `data.load_splits` reads them, but large training data stay in files.
+
+    Args:
+        path, seed, source_tokens, target_tokens: As for `load_splits`.
+        in_memory: A folder's training pairs become a list up to this number, and a `PairStream`
+            if there are more.
+
+    Raises:
+        UserError: as `load_splits` does; a line deep inside the training files is looked at only
+            when it is read.
+    """
+    if not pathlib.Path(path).is_dir():
+        return load_splits(path, seed, source_tokens, target_tokens)
+    kinds = source_tokens, target_tokens
+    stream = PairStream(split_files(path, "train"), *kinds)
+    train = list(itertools.islice(stream, in_memory + 1))
+    if len(train) > in_memory:
+        train = stream
+    elif not train:
+        train = read_part(path, "train", *kinds)  # which says what is wrong
+    return Splits(train, *(read_part(path, name, *kinds) for name in ("valid", "test")))
+
+
+def read_part(
+    folder: str | os.PathLike,
+    name: str,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+) -> list[Pair]:
+    """All pairs of one part of a folder; a shard may be empty.
+
+    Raises UserError as `split_files` and `iterate_pairs` do, or if there is no pair at all.
+    """
+    files = split_files(folder, name)
+    kinds = source_tokens, target_tokens
+    pairs = [pair for file in files for pair in iterate_pairs(file, *kinds)]
+    if not pairs:
+        raise UserError(f"{files[0]}: is empty, expected lines of source<TAB>target")
+    return pairs
+
+
+def split_files(folder: str | os.PathLike, name: str) -> list[pathlib.Path]:
+    """The files that hold one part (`name` is train, valid or test) in a folder of data.
+
+    Either `train.tsv` or shards `train-*.tsv`, in the order of their names; each may be gzip with
+    `.gz` behind. Raises UserError if there is none, or if it is unclear which ones are meant.
+    """
+    folder = pathlib.Path(folder)
+    whole = [path for end in ("", ".gz") if (path := folder / f"{name}.tsv{end}").exists()]
+    shards = sorted([*folder.glob(f"{name}-*.tsv"), *folder.glob(f"{name}-*.tsv.gz")])
+    if whole and shards:
+        raise UserError(
+            f"{folder}: holds {whole[0].name} and also {shards[0].name}; keep one file, or shards"
+        )
+    for plain in shards:
+        if plain.with_name(f"{plain.name}.gz") in shards:
+            raise UserError(f"{folder}: holds {plain.name} twice, plain and as .gz; keep one")
+    if not whole and not shards:
+        raise UserError(
+            f"{folder}: no {name}.tsv in the folder; it needs train.tsv, valid.tsv and test.tsv "
+            "(or shards such as train-1.tsv), or give one .tsv file, which is split by --seed"
+        )
+    return whole[:1] or shards
+
+
+def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits:
+    """Splits pairs 80/10/10 so that equal sources stay in one part; each part keeps their order.
+
+    Sources are put in the order of a hash of seed and source, so that the outcome depends neither
+    on the order of the lines nor on a version of Python. Raises UserError below three sources.
+    """
+    sizes: dict[str, int] = {}
+    for pair in pairs:
+        sizes[pair.source] = sizes.get(pair.source, 0) + 1
+    if len(sizes) < len(_SPLIT_NAMES):
+        raise UserError(
+            f"{where}: too few different sources to split into training, validation and test, "
+            f"expected 3 or more; add lines, or give a folder of three files. "
+            f"Received: {len(sizes)}"
+        )
+    shares = {"train": 0.8, "valid": 0.1, "test": 0.1}
+    filled = dict.fromkeys(shares, 0)
+    part_of = {}
+    order = sorted(sizes, key=lambda source: _seeded_hash(source, seed))
+    # One small source for each part first, so that none stays empty.
+    for part, source in zip(
+        ("test", "valid", "train"), sorted(order, key=sizes.get)[:3], strict=True
+    ):
+        part_of[source] = part
+        filled[part] += sizes[source]
+    for source in order:
+        if source not in part_of:
+            size = sizes[source]
+            part = min(shares, key=lambda name: (filled[name] + size) / shares[name])  # noqa: B023
+            part_of[source] = part
+            filled[part] += size
+    return Splits(
+        *([pair for pair in pairs if part_of[pair.source] == name] for name in _SPLIT_NAMES)
+    )
+
+
+def _seeded_hash(source: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}\t{source}".encode("utf-8", "surrogatepass")).digest()

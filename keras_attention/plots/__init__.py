@@ -1,0 +1,1 @@
+"""Weights and tokens into figures."""

@@ -1,0 +1,1 @@
+"""A run, an export or a `.tflite` file into translations."""

@@ -1,0 +1,109 @@
+"""From a log-probability to the probability of being right, fitted on validation data.
+
+A model's own probability of its answer is a bad guess of how often it is right: label smoothing
+makes it too modest, memorised training data too sure. The map is the beta calibration of Kull,
+Silva Filho and Flach (2017) with one more term for the length of the answer:
+
+    logit(confidence) = a log p - b log(1 - p) + c + d length,    a, b >= 0
+
+a = b = 1, c = d = 0 leaves the probability as it is, and is what a fit falls back to where the data
+say nothing, as on a task with hardly an error to learn from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_attention._runtime.files import write_text
+from keras_attention.errors import UserError
+
+# Added to 1 - p: float32 knows no smaller differences of log-probabilities near 0 for sure, and
+# the confidences of all artefacts must agree.
+LEAST_DOUBT = 1e-3
+# A logit further out changes nothing, and its exponential would overflow.
+LARGEST_LOGIT = 30.0
+IDENTITY = np.array([1.0, 1.0, 0.0, 0.0])
+
+_FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """A fitted map; it never falls as the log-probability rises.
+
+    Attributes:
+        log_slope, doubt_slope, offset, length_slope: a, b, c and d above.
+        n: Answers that it was fitted on.
+        wrong: How many of them were wrong.
+    """
+
+    log_slope: float
+    doubt_slope: float
+    offset: float
+    length_slope: float
+    n: int
+    wrong: int
+
+    def confidence(self, log_probability, length, ops=np):
+        """The probability that an answer is right.
+
+        Args:
+            log_probability: float array or tensor of any shape, at most 0.
+            length: Tokens of each answer, of the same shape and dtype.
+            ops: `numpy`, or `tf.math` in a graph.
+
+        Returns:
+            Of the same shape and dtype, in [0, 1].
+        """
+        doubt = 1.0 + LEAST_DOUBT - ops.exp(ops.minimum(log_probability, 0.0))
+        logit = self.log_slope * log_probability - self.doubt_slope * ops.log(doubt)
+        logit = logit + (self.offset + self.length_slope * length)
+        logit = ops.maximum(ops.minimum(logit, LARGEST_LOGIT), -LARGEST_LOGIT)
+        return 1.0 / (1.0 + ops.exp(-logit))
+
+
+def confidence_of(calibration: Calibration | None, log_probability, length, ops=np):
+    """`Calibration.confidence`; without a map the probability itself."""
+    if calibration is None:
+        return ops.exp(log_probability)
+    return calibration.confidence(log_probability, length, ops)
+
+
+def mean_of(calibrations: Sequence[Calibration | None]) -> Calibration | None:
+    """A map for an ensemble from its members' maps; None where one of them has none."""
+    if any(calibration is None for calibration in calibrations):
+        return None
+    values = np.mean([dataclasses.astuple(c)[: len(IDENTITY)] for c in calibrations], axis=0)
+    first = calibrations[0]
+    return Calibration(*(float(value) for value in values), first.n, first.wrong)
+
+
+def save_calibration(path: str | pathlib.Path, calibration: Calibration) -> None:
+    """Writes a map as JSON."""
+    content = {"format": _FORMAT} | dataclasses.asdict(calibration)
+    write_text(pathlib.Path(path), json.dumps(content, indent=2) + "\n")
+
+
+def load_calibration(path: str | pathlib.Path) -> Calibration | None:
+    """The map in a file; None where there is no file, as in a run from before maps existed.
+
+    Raises:
+        UserError: the file is damaged, or of another format.
+    """
+    try:
+        content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        if content.pop("format") != _FORMAT:
+            raise ValueError
+        calibration = Calibration(**content)
+        if not all(np.isfinite(value) for value in dataclasses.astuple(calibration)):
+            raise ValueError
+        return calibration
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: is damaged; copy the run folder again, or train again") from None

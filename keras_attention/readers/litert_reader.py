@@ -1,0 +1,168 @@
+"""Reads exported `.tflite` files, with NumPy and `ai-edge-litert` only.
+
+Letters in shape comments: S longest source, T longest output; the batch is always 1.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_attention._runtime.quiet import silent_standard_error
+from keras_attention.errors import UserError
+from keras_attention.readers.translation import Translation
+from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
+from keras_attention.text.vocabulary import RESERVED, Vocabulary
+
+FORMAT = 1
+SIGNATURE = "greedy"
+# The tensor of a side is called by the kind of its tokens: code points need no vocabulary.
+TENSOR_OF_KIND = {"char": "code_points", "word": "token_ids"}
+# Stands for U+0000, since 0 is padding: it is in no vocabulary, and so is U+0000.
+NO_CHARACTER = -1
+
+
+class LiteRTReader:
+    """Translates with a `.tflite` file, greedily and one text at a time.
+
+    Args:
+        path: The file. `NAME.json` beside it holds the vocabulary of a word-level side and names
+            the normal form of sources; of a character-level model whose sources have none it may
+            be missing.
+        threads: Threads of the interpreter.
+
+    Raises:
+        UserError: the file or its description is missing or damaged, it is not one of ours, or
+            `ai-edge-litert` is not installed.
+    """
+
+    batches_at_once = 1  # an interpreter holds the tensors of one call
+
+    def __init__(self, path: str | pathlib.Path, threads: int = 1):
+        path = pathlib.Path(path)
+        self._run = _signature_runner(path, threads)
+        inputs, outputs = self._run.get_input_details(), self._run.get_output_details()
+        self.source_kind = _kind_of(path, inputs)
+        self.target_kind = _kind_of(path, outputs)
+        self.has_attention = "attention_weights" in outputs
+        self._input, self._output = (
+            TENSOR_OF_KIND[kind] for kind in (self.source_kind, self.target_kind)
+        )
+        self.longest_source = int(inputs[self._input]["shape"][1])
+        word_level = "word" in (self.source_kind, self.target_kind)
+        self._source, self._target, self._normal_form = _read_description(path, word_level)
+
+    def translate_batch(
+        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
+    ) -> list[Translation]:
+        """Translates texts one after the other.
+
+        A source of more than `longest_source` tokens is cut there, with a warning.
+
+        Raises:
+            UserError: a beam width above 1.
+        """
+        if beam_width != 1:
+            raise UserError("--beam-width: a .tflite file decodes greedily; use 1, or an export")
+        return [self._translate(text) for text in texts]
+
+    def _translate(self, text: str) -> Translation:
+        tokens, ids = self._encode(text)
+        if len(ids) > self.longest_source:
+            warnings.warn(
+                f"a source of {len(ids)} tokens was cut to the {self.longest_source} that this "
+                f"file reads; export with a larger --longest-source: {text[:40]!r}...",
+                stacklevel=2,
+            )
+            tokens, ids = tokens[: self.longest_source], ids[: self.longest_source]
+        padded = np.zeros((1, self.longest_source), np.int32)
+        padded[0, : len(ids)] = ids
+        results = self._run(**{self._input: padded})
+        answer = results[self._output][0]
+        target_tokens = self._decode(answer[: np.count_nonzero(answer)])
+        weights = None
+        if self.has_attention:
+            weights = results["attention_weights"][0, : len(target_tokens), : len(tokens)].copy()
+        return Translation(
+            text=("" if self.target_kind == "char" else " ").join(target_tokens),
+            log_probability=float(results["log_probability"][0]),
+            confidence=float(results["confidence"][0]),
+            source_tokens=tuple(tokens),
+            target_tokens=target_tokens,
+            attention_weights=weights,
+        )
+
+    def _encode(self, text: str) -> tuple[list[str], np.ndarray]:
+        if self.source_kind == "word":
+            return self._source.split(text), self._source.encode([text]).flat
+        text = normalise(text, self._normal_form)
+        return list(text), np.array([ord(c) or NO_CHARACTER for c in text], np.int32)
+
+    def _decode(self, answer: np.ndarray) -> tuple[str, ...]:
+        if self.target_kind == "word":
+            return self._target.tokens_of(answer)
+        return tuple(chr(point) for point in answer)
+
+
+def vocabulary_entries(vocabulary: Vocabulary) -> list[str | None]:
+    """A vocabulary as `NAME.json` holds it: token ids index it, reserved ids are null."""
+    return [None] * len(RESERVED) + list(vocabulary.tokens)
+
+
+def _signature_runner(path: pathlib.Path, threads: int):
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError:
+        raise UserError(
+            f"{path}: reading it needs ai-edge-litert; `pip install ai-edge-litert`"
+        ) from None
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; name a .tflite file of an export")
+    try:
+        interpreter = Interpreter(model_path=str(path), num_threads=threads)
+        runner = interpreter.get_signature_runner(SIGNATURE)
+        with silent_standard_error():  # on its first call it announces its CPU kernels
+            inputs = runner.get_input_details().items()
+            runner(**{name: np.zeros(tensor["shape"], np.int32) for name, tensor in inputs})
+        return runner
+    except (ValueError, RuntimeError, KeyError):
+        raise UserError(
+            f"{path}: is not a .tflite file with a signature {SIGNATURE!r}; export the run again"
+        ) from None
+
+
+def _kind_of(path: pathlib.Path, tensors: dict) -> str:
+    for kind, name in TENSOR_OF_KIND.items():
+        if name in tensors:
+            return kind
+    raise UserError(f"{path}: has tensors {sorted(tensors)}, not those of this program's exports")
+
+
+def _read_description(
+    path: pathlib.Path, word_level: bool
+) -> tuple[Vocabulary | None, Vocabulary | None, str]:
+    """The vocabularies of the word-level sides and the normal form of sources."""
+    description = path.with_name(path.name.removesuffix(".tflite").removesuffix(".int8") + ".json")
+    if not word_level and not description.is_file():
+        return None, None, NO_FORM
+    try:
+        content = json.loads(description.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise UserError(f"{description}: is of another format; export the run again")
+        form = content["normal_form"]
+        if form not in NORMAL_FORMS:
+            raise ValueError(form)
+        entries = [content.get(f"{side}_vocabulary") for side in ("source", "target")]
+        tokens = [e and tuple(e[len(RESERVED) :]) for e in entries]
+    except OSError:
+        raise UserError(
+            f"{description}: is missing; a word-level model needs it beside {path.name}"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{description}: is damaged; export the run again") from None
+    source, target = tokens
+    return source and Vocabulary("word", source, form), target and Vocabulary("word", target), form

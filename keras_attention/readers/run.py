@@ -1,0 +1,77 @@
+"""A trained model with all that is needed to use it, to and from a run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import zipfile
+import zlib
+
+import keras
+
+from keras_attention._runtime.files import replacing
+from keras_attention.config import Config, load_config
+from keras_attention.errors import UserError
+from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
+from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
+from keras_attention.readers.calibration import Calibration, load_calibration
+from keras_attention.readers.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
+from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A trained model with all that is needed to use it.
+
+    Attributes:
+        config: How it was trained; `longest_output` is always a number here.
+        source, target: The vocabularies.
+        model: The training model, see `models.build_training_model`.
+        calibration: From log-probability to confidence; None where the run has no map.
+    """
+
+    config: Config
+    source: Vocabulary
+    target: Vocabulary
+    model: keras.Model
+    calibration: Calibration | None = None
+
+
+def load_run(path: str | pathlib.Path) -> Run:
+    """Reads a finished run for inference.
+
+    The recurrent layers are told not to use cuDNN: its operators would bind whatever is traced to
+    a GPU, and it refuses an empty source.
+
+    Raises:
+        UserError: there is no run, it is not finished, or a file of it is damaged.
+    """
+    path = pathlib.Path(path)
+    if not is_run(path):
+        raise UserError(f"{path}: holds no run (no {CONFIG}); train one with `python train.py`")
+    if not (path / MODEL).is_file():
+        raise UserError(
+            f"{path}: holds a run that is not finished; go on with "
+            f"`python train.py --out {path} --resume`"
+        )
+    config = load_config(path / CONFIG)
+    source, target = load_vocabularies(path / VOCABULARY)
+    try:
+        model = keras.saving.load_model(path / MODEL, compile=False)
+    except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f"{path / MODEL}: cannot be read: {reason}; copy the run folder again, or train again"
+        ) from None
+    for layer in model.layers:
+        directions = [getattr(layer, n, None) for n in ("forward_layer", "backward_layer")]
+        for part in (layer, *directions):
+            if hasattr(part, "use_cudnn"):
+                part.use_cudnn = False
+    return Run(config, source, target, model, load_calibration(path / CALIBRATION))
+
+
+def save_model(path: str | pathlib.Path, model: keras.Model) -> None:
+    """Writes `model.keras` into a run folder."""
+    with replacing(pathlib.Path(path) / MODEL) as temporary:
+        model.save(temporary)

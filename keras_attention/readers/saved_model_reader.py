@@ -1,0 +1,103 @@
+"""Reads an exported SavedModel with plain TensorFlow, without the model code."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from keras_attention._runtime.threads import AT_A_TIME
+from keras_attention.errors import UserError
+from keras_attention.readers.export_layout import described_version, read_manifest
+from keras_attention.readers.translation import Translation
+from keras_attention.text.normal_form import NO_FORM, normalise
+from keras_attention.text.tokens import split_tokens
+
+# Log-probabilities below this fill a beam wider than there are outputs.
+NO_HYPOTHESIS = -5e8
+
+
+class SavedModelReader:
+    """Translates with the version in an export folder that its manifest describes.
+
+    Args:
+        export: The export folder.
+
+    Raises:
+        UserError: the folder holds no whole export, or its SavedModel cannot be loaded.
+    """
+
+    batches_at_once = AT_A_TIME
+
+    def __init__(self, export: str | pathlib.Path):
+        export = pathlib.Path(export)
+        manifest = read_manifest(export)
+        self.source_kind = manifest["source_tokens"]
+        self.target_kind = manifest["target_tokens"]
+        self._normal_form = manifest.get("normal_form", NO_FORM)
+        self.has_attention = manifest["has_attention"]
+        self._beam_width = manifest["beam_width"]
+        self._length_penalty = manifest["length_penalty"]
+        folder = described_version(export, manifest)
+        try:
+            self._model = tf.saved_model.load(str(folder))
+        except (OSError, ValueError, tf.errors.OpError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{folder}: cannot be loaded: {reason}; export the run again") from None
+
+    def translate_batch(
+        self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
+    ) -> list[Translation]:
+        """Translates texts together, greedily or with the beam that the export was made with.
+
+        A penalty of None is the export's own.
+
+        Raises:
+            UserError: another beam width or length penalty.
+        """
+        beam = beam_width > 1
+        if beam and beam_width != self._beam_width:
+            raise UserError(
+                f"--beam-width: this export decodes with {self._beam_width} or greedily; use that, "
+                "or export again with --beam-width"
+            )
+        if beam and length_penalty not in (None, self._length_penalty):
+            raise UserError(
+                f"--length-penalty: this export was made with {self._length_penalty:g}; use that"
+            )
+        name = "beam" if beam else "attention" if self.has_attention else "serving_default"
+        outputs = self._model.signatures[name](text=tf.constant(list(texts), tf.string))
+        names = ["text", "log_probability", "confidence"]
+        names += ["attention_weights"] if self.has_attention else []
+        columns = [outputs[name].numpy() for name in names]
+        if not beam:
+            columns = [column[:, None] for column in columns]
+        return [
+            self._translation(text, [column[row] for column in columns])
+            for row, text in enumerate(texts)
+        ]
+
+    def _translation(self, source: str, columns: list[np.ndarray]) -> Translation:
+        """One source's hypotheses, of which the columns hold a row each, as one translation."""
+        source = normalise(source, self._normal_form)  # the graph has done so too
+        source_tokens = tuple(split_tokens(source, self.source_kind))
+        hypotheses = []
+        for text, log_probability, confidence, *weights in zip(*columns, strict=True):
+            target_tokens = tuple(split_tokens(text.decode("utf-8"), self.target_kind))
+            hypotheses.append(
+                Translation(
+                    text=text.decode("utf-8"),
+                    log_probability=float(log_probability),
+                    confidence=float(confidence),
+                    source_tokens=source_tokens,
+                    target_tokens=target_tokens,
+                    attention_weights=(
+                        weights[0][: len(target_tokens), : len(source_tokens)] if weights else None
+                    ),
+                )
+            )
+        best, *others = [h for h in hypotheses if h.log_probability > NO_HYPOTHESIS]
+        return dataclasses.replace(best, alternatives=tuple(others))

@@ -1,0 +1,1 @@
+"""Text into token ids and back, outside of a graph and inside."""

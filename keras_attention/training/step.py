@@ -1,0 +1,150 @@
+"""One step of training, compiled: loss over real tokens, gradients, clipping, Adam."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import keras
+import tensorflow as tf
+
+from keras_attention._runtime.threads import AT_A_TIME, BETWEEN
+from keras_attention.config import Config
+from keras_attention.training.distribution import AdamOfSums, rows_of_replica, summed
+from keras_attention.training.fast_dropout import shorten_dropout
+from keras_attention.training.fused_lstm import fuse_lstm, lstm_layers
+from keras_attention.training.losses import global_norm, real_tokens, token_losses
+
+# From here on a batch is worth computing in parts: rows times units where layers are fused, rows
+# where they are Keras' own. Both figures: docs/scaling.md.
+WORTH_PARTS = 8192
+WORTH_PARTS_UNFUSED = 256
+
+_IDS = tf.TensorSpec([None, None], tf.int32)
+
+
+class CompiledStep:
+    """A compiled function of batches, called without TensorFlow's look at the arguments' types.
+
+    That look takes a third of a millisecond. Tracing waits for the first call.
+
+    Args:
+        function: A `tf.function` with an input signature.
+    """
+
+    def __init__(self, function: tf.types.experimental.PolymorphicFunction):
+        self._function = function
+
+    @functools.cached_property
+    def concrete(self) -> tf.types.experimental.ConcreteFunction:
+        """The function, traced."""
+        return self._function.get_concrete_function()
+
+    def __call__(self, *batch):
+        return self.concrete(*map(tf.convert_to_tensor, batch))
+
+
+def make_optimizer(config: Config, total_steps: int) -> keras.optimizers.Optimizer:
+    """Adam whose learning rate falls to 0 along a cosine, with the config's clipping rule.
+
+    Keras' `clipnorm` bounds each variable's gradient by itself, `global_clipnorm` all together.
+    """
+    rising = round(config.warmup * total_steps)
+    return AdamOfSums(
+        keras.optimizers.schedules.CosineDecay(
+            config.learning_rate / rising if rising else config.learning_rate,
+            total_steps - rising,
+            warmup_target=config.learning_rate if rising else None,
+            warmup_steps=rising,
+        ),
+        clipnorm=config.clipnorm or None,
+        global_clipnorm=config.global_clipnorm or None,
+    )
+
+
+def make_training_step(
+    model: keras.Model, optimizer: keras.optimizers.Optimizer, config: Config
+) -> CompiledStep:
+    """A compiled function that trains on one batch.
+
+    On a processor it lets layers compute in other ways when they are trained, and computes a batch
+    in parts side by side; the results are the same.
+
+    Under a `tf.distribute` strategy it is called in the strategy's scope and on every worker with
+    the same batch; each replica takes its rows of it.
+
+    Returns:
+        From `source_ids`, `decoder_ids`, `target_ids`, int32 each, to the summed loss in nats, the
+        number of real tokens, and the global norm of the gradients before clipping; float32
+        scalars. The gradient is that of the mean loss over the batch's real tokens.
+    """
+    parts = _speed_up(model, config)
+    strategy = tf.distribute.get_strategy()
+
+    def loss_of(source_ids, decoder_ids, target_ids):
+        inputs = {"source_ids": source_ids, "decoder_ids": decoder_ids}
+        logits = model(inputs, training=True)
+        return tf.reduce_sum(token_losses(target_ids, logits, config.label_smoothing))
+
+    def replica_step(source_ids, decoder_ids, target_ids):
+        batch = rows_of_replica(source_ids, decoder_ids, target_ids)
+        with tf.GradientTape() as tape:
+            total = tf.add_n([loss_of(*rows) for rows in _in_parts(batch, parts)])
+        gradients = [
+            tf.convert_to_tensor(gradient)  # an embedding's are slices, which may repeat a row
+            for gradient in tape.gradient(total, model.trainable_variables)
+        ]
+        # Summed over the replicas before they are divided and clipped: as if there were one.
+        tokens = tf.reduce_sum(real_tokens(batch[-1]))
+        total, tokens, *gradients = summed([total, tokens, *gradients])
+        gradients = [gradient / tokens for gradient in gradients]
+        norm = global_norm(gradients)
+        optimizer.apply(gradients, model.trainable_variables)
+        return total, tokens, norm
+
+    @tf.function(input_signature=[_IDS, _IDS, _IDS], autograph=False)
+    def training_step(*batch):
+        results = strategy.run(replica_step, args=batch)
+        return [strategy.experimental_local_results(result)[0] for result in results]
+
+    return CompiledStep(training_step)
+
+
+def make_loss_step(model: keras.Model) -> CompiledStep:
+    """A compiled function from one batch to its summed loss and its number of real tokens."""
+
+    @tf.function(input_signature=[_IDS, _IDS, _IDS], autograph=False)
+    def loss_step(source_ids, decoder_ids, target_ids):
+        inputs = {"source_ids": source_ids, "decoder_ids": decoder_ids}
+        losses = token_losses(target_ids, model(inputs, training=False))
+        return tf.reduce_sum(losses), tf.reduce_sum(real_tokens(target_ids))
+
+    return CompiledStep(loss_step)
+
+
+def _speed_up(model: keras.Model, config: Config) -> int:
+    """Prepares a model's layers; returns in how many parts a batch is to be computed."""
+    if tf.config.list_logical_devices("GPU"):
+        return 1
+    worth_parts = config.batch_size >= WORTH_PARTS_UNFUSED
+    if config.encoder == "lstm" and model.compute_dtype == "float32":
+        worth_parts = config.batch_size * config.units >= WORTH_PARTS
+        for layer in lstm_layers(model):
+            fuse_lstm(layer)
+        for layer in model.layers:
+            if isinstance(layer, keras.layers.Dropout):
+                shorten_dropout(layer)
+    return AT_A_TIME if worth_parts and _operations_side_by_side() else 1
+
+
+def _operations_side_by_side() -> bool:
+    """Whether TensorFlow may run several operations at a time."""
+    told = tf.config.threading.get_inter_op_parallelism_threads()
+    return told != 1 if told else os.environ.get(BETWEEN) != "1"
+
+
+def _in_parts(batch: list[tf.Tensor], parts: int) -> list[tuple[tf.Tensor, ...]]:
+    """The rows of a batch in so many runs, as even as can be; one may be empty."""
+    bounds = tf.shape(batch[0])[0] * tf.range(parts + 1) // parts
+    sizes = bounds[1:] - bounds[:-1]
+    return list(zip(*(tf.split(column, sizes) for column in batch), strict=True))

@@ -1,0 +1,1 @@
+"""Attention as pages: the viewer in one file, and the live page."""

@@ -1,1 +1,0 @@
-"""Headless Chromium for tests, by Debian's chromium and chromium-driver alone."""

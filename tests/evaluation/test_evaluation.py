@@ -1,0 +1,77 @@
+"""Evaluation of strings against strings, with a translator that says what it is told."""
+
+import numpy as np
+import pytest
+
+from keras_attention.evaluation.evaluation import evaluate
+from keras_attention.pairs.pair import Pair
+from keras_attention.readers.translation import Translation
+
+
+class Scripted:
+    """Answers from a dictionary; the target kind decides what a token is."""
+
+    def __init__(self, answers: dict, target_kind: str = "char"):
+        self.answers = answers
+        self.target_kind = target_kind
+        self.beam_widths = []
+
+    def translate(self, texts, beam_width=1):
+        self.beam_widths.append(beam_width)
+        return [self._translation(text, *self.answers[text]) for text in texts]
+
+    def _translation(self, source, text, confidence):
+        tokens = tuple(text.split()) if self.target_kind == "word" else tuple(text)
+        return Translation(text, float(np.log(confidence)), confidence, tuple(source), tokens, None)
+
+
+def test_figures_by_hand():
+    translator = Scripted({"a": ("xy", 0.9), "bb": ("xx", 0.6), "ccc": ("", 0.2)})
+    pairs = [Pair("a", "xy"), Pair("bb", "xy"), Pair("ccc", "xy")]
+    result = evaluate(translator, pairs)
+    assert result.n == 3
+    assert result.exact_match == pytest.approx(1 / 3)
+    assert result.token_error_rate == pytest.approx(3 / 6)
+    assert result.summary() == {
+        "exact_match": result.exact_match,
+        "token_error_rate": result.token_error_rate,
+        "n": 3,
+    }
+    assert [translation.text for translation in result.translations] == ["xy", "xx", ""]
+
+
+def test_words_are_counted_where_targets_are_words():
+    pairs = [Pair("a", "the owl sat")]
+    assert evaluate(Scripted({"a": ("the cat sat", 0.5)}, "word"), pairs).token_error_rate == (
+        pytest.approx(1 / 3)
+    )
+
+
+def test_a_trailing_space_is_a_difference():
+    assert evaluate(Scripted({"a": ("x ", 0.5)}), [Pair("a", "x")]).exact_match == 0
+
+
+def test_slices_part_all_pairs_by_source_length():
+    lengths = [1, 5, 6, 10, 11, 60, 61, 500]
+    translator = Scripted({"s" * n: ("x", 0.5) for n in lengths})
+    pairs = [Pair("s" * n, "x" if n != 6 else "y") for n in lengths]
+    slices = evaluate(translator, pairs).by_length
+    assert sum(part.n for part in slices) == len(lengths)
+    assert [length for part in slices for length in (part.shortest, part.longest)] == sorted(
+        length for part in slices for length in (part.shortest, part.longest)
+    )
+    assert (slices[0].shortest, slices[0].longest, slices[0].n) == (1, 5, 2)
+    assert (slices[1].n, slices[1].exact_match) == (2, 0.5)
+    assert (slices[-1].shortest, slices[-1].longest) == (500, 500)
+    assert sum(part.n * part.exact_match for part in slices) == pytest.approx(7)
+
+
+def test_the_beam_width_is_handed_on():
+    translator = Scripted({"a": ("x", 0.5)})
+    evaluate(translator, [Pair("a", "x")], 7)
+    assert translator.beam_widths == [7]
+
+
+def test_nothing_to_evaluate_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        evaluate(Scripted({}), [])

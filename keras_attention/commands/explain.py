@@ -52,12 +52,12 @@ def run(arguments: list[str]) -> None:
 
     from keras_attention._runtime.files import make_folder
     from keras_attention.explanation.audit import audit_run, choose
-    from keras_attention.explanation.measures.subject import SequenceSubject
+    from keras_attention.explanation.measures.attribution_model import SequenceAttributionModel
     from keras_attention.explanation.pages.write import write_report
     from keras_attention.readers.run import load_run
 
     loaded = load_run(options.run)
-    SequenceSubject(loaded)  # refuses a model without attention before data is read
+    SequenceAttributionModel(loaded)  # refuses a model without attention before data is read
     pairs, train = _pairs(options, loaded.config)
     count = options.examples or len(pairs)
     out = make_folder(options.out or pathlib.Path("explanations") / _name(options.run))

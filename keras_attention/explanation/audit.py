@@ -10,6 +10,11 @@ from keras_attention.datasets import dates
 from keras_attention.errors import UserError
 from keras_attention.explanation.measures.adversary import Adversary, search
 from keras_attention.explanation.measures.agreement import Agreement, agree
+from keras_attention.explanation.measures.attribution_model import (
+    AttributionModel,
+    ClassifierAttributionModel,
+    SequenceAttributionModel,
+)
 from keras_attention.explanation.measures.baselines import Baselines, train_baselines
 from keras_attention.explanation.measures.erasure import Erasure, erase
 from keras_attention.explanation.measures.examples import Examples, Progress, answers_of, silent
@@ -20,7 +25,6 @@ from keras_attention.explanation.measures.interventions import (
     intervene,
 )
 from keras_attention.explanation.measures.measured import Measured
-from keras_attention.explanation.measures.subject import ClassifierSubject, SequenceSubject, Subject
 from keras_attention.explanation.reporting.report import Report
 from keras_attention.explanation.reporting.summary import summarise
 from keras_attention.pairs.fingerprint import fingerprint
@@ -29,7 +33,6 @@ from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import RaggedIds, Vocabulary
 
 PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
-DEFAULT_EXAMPLES = 500
 
 # Of the characters of YYYY-MM-DD.
 _DATE_FIELDS = ("year",) * 4 + ("separator",) + ("month",) * 2 + ("separator",) + ("day",) * 2
@@ -72,9 +75,9 @@ def audit_run(
     Raises:
         UserError: the model has no attention.
     """
-    subject = SequenceSubject(run)
-    examples = examples_of(subject, run, pairs, progress)
-    attention = attention_of(subject, examples)
+    model = SequenceAttributionModel(run)
+    examples = examples_of(model, run, pairs, progress)
+    attention = attention_of(model, examples)
     baselines = None
     if train is not None:
         baselines = train_baselines(
@@ -85,12 +88,12 @@ def audit_run(
     description = (
         f"{direction}{config.encoder.upper()} of {config.units} units, {config.attention} attention"
     )
-    measured = measure_parts(subject, examples, attention, seed, parts, progress, baselines)
+    measured = measure_parts(model, examples, attention, seed, parts, progress, baselines)
     return summarise(measured, seed, "sequence-to-sequence", description, fingerprint(pairs))
 
 
 def measure_parts(
-    subject: Subject,
+    model: AttributionModel,
     examples: Examples,
     attention: np.ndarray,
     seed: int,
@@ -100,7 +103,7 @@ def measure_parts(
 ) -> Measured:
     """Everything that the report is made from; parts that are not asked for are None.
 
-    `attention` is what `attention_of` returns for subject and examples.
+    `attention` is what `attention_of` returns for model and examples.
     """
     importance: dict[str, np.ndarray] | None = None
     agreement: Agreement | None = None
@@ -109,18 +112,16 @@ def measure_parts(
     erasure: Erasure | None = None
     forced: np.ndarray | None = None
     if "agreement" in parts:
-        importance = measure_importance(subject, examples, _of("agreement", progress))
+        importance = measure_importance(model, examples, _of("agreement", progress))
         agreement = agree(examples, importance, seed)
     if "interventions" in parts:
-        interventions = intervene(
-            subject, examples, attention, seed, _of("interventions", progress)
-        )
+        interventions = intervene(model, examples, attention, seed, _of("interventions", progress))
     if "adversarial" in parts:
-        adversary = search(subject, examples, seed, _of("adversarial", progress))
+        adversary = search(model, examples, seed, _of("adversarial", progress))
     if "erasure" in parts:
-        erasure = erase(subject, examples, seed, _of("erasure", progress))
+        erasure = erase(model, examples, seed, _of("erasure", progress))
     if "alignment" in parts:
-        forced = attention_of(subject, examples.references_as_answers())
+        forced = attention_of(model, examples.references_as_answers())
         progress("alignment", len(examples), len(examples))
     return Measured(
         examples=examples,
@@ -136,14 +137,14 @@ def measure_parts(
 
 
 def examples_of(
-    subject: Subject, run: Run, pairs: Sequence[Pair], progress: Progress = silent
+    model: AttributionModel, run: Run, pairs: Sequence[Pair], progress: Progress = silent
 ) -> Examples:
     """Pairs as examples, with what the model answers."""
     pairs = [_with_alignment(pair) for pair in pairs]
     tokens = [tuple(run.source.split(pair.source)) for pair in pairs]
     reference_tokens = [tuple(run.target.split(pair.target)) for pair in pairs]
     source = run.source.encode([pair.source for pair in pairs])
-    answers = answers_of(subject, source, _of("answers", progress))
+    answers = answers_of(model, source, _of("answers", progress))
     forms = [dates.form_of(pair.source) for pair in pairs]
     return Examples(
         source=source,
@@ -194,7 +195,7 @@ def _of(part: str, progress: Progress) -> Callable[[int, int], None]:
 
 
 def audit_classifier(
-    subject: ClassifierSubject,
+    model: ClassifierAttributionModel,
     texts: Sequence[str],
     labels: Sequence[int],
     vocabulary: Vocabulary,
@@ -208,7 +209,7 @@ def audit_classifier(
     """Audits a text classifier; each text is an example of one step, whose answer is the class.
 
     Args:
-        subject: The classifier.
+        model: The classifier.
         texts: What to classify.
         labels: The right classes, from 0.
         vocabulary: That the classifier reads with.
@@ -220,15 +221,15 @@ def audit_classifier(
         train_others: Returns baselines, given the examples and the classifier's attention.
     """
     source = vocabulary.encode(texts)
-    answers = answers_of(subject, source, _of("answers", progress))
+    answers = answers_of(model, source, _of("answers", progress))
     tokens = [tuple(vocabulary.split(text)) for text in texts]
     count = len(texts)
-    right = np.array(labels, np.int32) + subject.column_offset
+    right = np.array(labels, np.int32) + model.column_offset
     examples = Examples(
         source=source,
         source_tokens=tuple(tokens),
         answer_ids=answers,
-        answer_tokens=tuple((label_names[row[0] - subject.column_offset],) for row in answers),
+        answer_tokens=tuple((label_names[row[0] - model.column_offset],) for row in answers),
         reference=RaggedIds(right, np.arange(count + 1)),
         reference_tokens=tuple((label_names[label],) for label in labels),
         compared=source.lengths,
@@ -236,8 +237,8 @@ def audit_classifier(
         fields=(None,) * count,
         groups=(None,) * count,
     )
-    attention = attention_of(subject, examples)
+    attention = attention_of(model, examples)
     baselines = train_others(examples, attention) if train_others else None
-    measured = measure_parts(subject, examples, attention, seed, parts, progress, baselines)
+    measured = measure_parts(model, examples, attention, seed, parts, progress, baselines)
     pairs = [Pair(text, label_names[label]) for text, label in zip(texts, labels, strict=True)]
     return summarise(measured, seed, "classification", description, fingerprint(pairs))

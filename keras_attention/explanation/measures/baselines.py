@@ -16,10 +16,10 @@ import tensorflow as tf
 
 from keras_attention.batching.batches import encode_pairs, training_batches
 from keras_attention.config import Config
+from keras_attention.explanation.measures.attribution_model import SequenceAttributionModel
 from keras_attention.explanation.measures.distances import jensen_shannon
 from keras_attention.explanation.measures.examples import Examples
 from keras_attention.explanation.measures.interventions import attention_of
-from keras_attention.explanation.measures.subject import SequenceSubject
 from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.pair import Pair
@@ -78,7 +78,7 @@ def train_baselines(
         baseline = train_once(config, run, train, uniform, of_all)
         right[name] = _right(baseline, pairs)
         if name.startswith("seed_"):
-            others.append(attention_of(SequenceSubject(baseline), examples))
+            others.append(attention_of(SequenceAttributionModel(baseline), examples))
     return Baselines(right, between_seeds(attention, others))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from keras_attention.datasets import dates
+from keras_attention.datasets.known import annotate
 from keras_attention.errors import UserError
 from keras_attention.explanation.measures.adversary import Adversary, search
 from keras_attention.explanation.measures.agreement import Agreement, agree
@@ -27,15 +27,14 @@ from keras_attention.explanation.measures.interventions import (
 from keras_attention.explanation.measures.measured import Measured
 from keras_attention.explanation.reporting.report import Report
 from keras_attention.explanation.reporting.summary import summarise
+from keras_attention.pairs.alignment import Link, carry_links
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
+from keras_attention.pairs.splits import Splits
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import RaggedIds, Vocabulary
 
 PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
-
-# Of the characters of YYYY-MM-DD.
-_DATE_FIELDS = ("year",) * 4 + ("separator",) + ("month",) * 2 + ("separator",) + ("day",) * 2
 
 
 def choose(pairs: Sequence[Pair], count: int, seed: int) -> list[Pair]:
@@ -59,18 +58,18 @@ def audit_run(
     seed: int,
     parts: Collection[str] = PARTS,
     progress: Progress = silent,
-    train: Sequence[Pair] | None = None,
+    splits: Splits | None = None,
 ) -> Report:
     """Audits a sequence-to-sequence model.
 
     Args:
         run: A trained model with attention.
-        pairs: The examples; those with an alignment are measured against it. Dates that come
-            without one get theirs.
+        pairs: The examples; those with an alignment are measured against it, those of a data set
+            that `datasets.known` can align against its.
         seed: Of everything random.
         parts: Some of PARTS.
         progress: Is told how far each part is.
-        train: Training pairs, where baselines shall be trained on them.
+        splits: The run's training and validation pairs, where baselines shall be trained.
 
     Raises:
         UserError: the model has no attention.
@@ -79,10 +78,9 @@ def audit_run(
     examples = examples_of(model, run, pairs, progress)
     attention = attention_of(model, examples)
     baselines = None
-    if train is not None:
-        baselines = train_baselines(
-            run, train, examples, attention, pairs, _of("baselines", progress)
-        )
+    if splits is not None:
+        audited = splits._replace(test=list(pairs))
+        baselines = train_baselines(run, audited, examples, attention, _of("baselines", progress))
     config = run.config
     direction = "bidirectional " if config.bidirectional else ""
     description = (
@@ -140,12 +138,11 @@ def examples_of(
     model: AttributionModel, run: Run, pairs: Sequence[Pair], progress: Progress = silent
 ) -> Examples:
     """Pairs as examples, with what the model answers."""
-    pairs = [_with_alignment(pair) for pair in pairs]
+    known = [annotate(pair) for pair in pairs]
     tokens = [tuple(run.source.split(pair.source)) for pair in pairs]
     reference_tokens = [tuple(run.target.split(pair.target)) for pair in pairs]
     source = run.source.encode([pair.source for pair in pairs])
     answers = answers_of(model, source, _of("answers", progress))
-    forms = [dates.form_of(pair.source) for pair in pairs]
     return Examples(
         source=source,
         source_tokens=tuple(tokens),
@@ -155,32 +152,29 @@ def examples_of(
         reference_tokens=tuple(reference_tokens),
         compared=np.array([_without_trailing_spaces(row) for row in tokens]),
         alignments=tuple(
-            _usable(pair.alignment, len(source_tokens), len(target_tokens))
-            for pair, source_tokens, target_tokens in zip(
-                pairs, tokens, reference_tokens, strict=True
+            _in_tokens(each.alignment, pair, source_tokens, target_tokens)
+            for each, pair, source_tokens, target_tokens in zip(
+                known, pairs, tokens, reference_tokens, strict=True
             )
         ),
         fields=tuple(
-            _DATE_FIELDS if form and len(target_tokens) == len(_DATE_FIELDS) else None
-            for form, target_tokens in zip(forms, reference_tokens, strict=True)
+            each.fields if each.fields and len(each.fields) == len(target_tokens) else None
+            for each, target_tokens in zip(known, reference_tokens, strict=True)
         ),
-        groups=tuple(forms),
+        groups=tuple(each.group for each in known),
     )
 
 
-def _with_alignment(pair: Pair) -> Pair:
-    if pair.alignment is None and dates.form_of(pair.source):
-        try:
-            return pair._replace(alignment=dates.align(pair.source, pair.target))
-        except ValueError:  # written like a date, but its target is something else
-            return pair
-    return pair
-
-
-def _usable(links, source_length: int, target_length: int):
-    """The links, or None where they leave the tokens: a normal form has changed these."""
-    fit = all(link.source < source_length and link.target < target_length for link in links or ())
-    return links if fit else None
+def _in_tokens(
+    links: tuple[Link, ...] | None,
+    pair: Pair,
+    source_tokens: tuple[str, ...],
+    target_tokens: tuple[str, ...],
+) -> tuple[Link, ...] | None:
+    """Links as written, counted in the tokens that the model sees; None where they leave these."""
+    if links is None or any(link.target >= len(target_tokens) for link in links):
+        return None
+    return carry_links(links, pair.source, source_tokens)
 
 
 def _without_trailing_spaces(tokens: tuple[str, ...]) -> int:

@@ -279,3 +279,30 @@ def test_gold_that_does_not_fit_the_tokens_is_left_out(simple):
 
     pairs = [Pair("ab", "01", (Link(5, 0, True),)), Pair("ab", "01", (Link(1, 0, True),))]
     assert [bool(links) for links in examples_of(subject, run, pairs).alignments] == [False, True]
+
+
+def test_gold_follows_its_characters_through_the_normal_form():
+    """년 is three jamo to this model: links behind it moved by two, silently."""
+    import unicodedata
+
+    from keras_attention.pairs.alignment import Link
+
+    source = "03년 5"
+    jamo = tuple(sorted(set(unicodedata.normalize("NFD", source))))
+    run = make_run(SIMPLE)
+    vocabulary = Vocabulary("char", jamo, "NFD")
+    config = dataclasses.replace(SIMPLE, source_form="NFD")
+    run = Run(config, vocabulary, DIGITS, build_training_model(config, len(vocabulary), 8))
+    pairs = [Pair(source, "3", (Link(1, 0, True),)), Pair(source, "1", (Link(4, 0, True),))]
+    examples = examples_of(SequenceAttributionModel(run), run, pairs)
+    for links, character in zip(examples.alignments, "35", strict=True):
+        (link,) = links
+        assert link.sure and examples.source_tokens[0][link.source] == character
+
+
+def test_gold_of_a_target_that_is_cut_otherwise_is_left_out(simple):
+    run, model, _ = simple
+    from keras_attention.pairs.alignment import Link
+
+    pairs = [Pair("ab", "01", (Link(0, 7, True),)), Pair("ab", "01", (Link(1, 1, True),))]
+    assert [bool(links) for links in examples_of(model, run, pairs).alignments] == [False, True]

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from keras_attention._runtime.replacement import replace_together
 from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import LITERT
@@ -130,12 +131,12 @@ def write_static_site(
         aside = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=out.parent))
     except OSError as error:
         raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+    new, old = aside / "new", aside / "old"
     try:
-        visit = _build_site(export, manifest, examples, litert_js, aside)
-        aside.chmod(0o755)
-        if out.exists():
-            shutil.rmtree(out)
-        aside.rename(out)
+        for folder in (new, old):
+            folder.mkdir()
+        visit = _build_site(export, manifest, examples, litert_js, new)
+        replace_together([(new, out)], old)
     except OSError as error:
         raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     finally:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -280,3 +281,26 @@ def test_help_needs_no_tensorflow():
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "--train-baselines" in result.stdout
+
+
+def test_a_report_that_cannot_be_put_in_place_leaves_the_older_one(tmp_path, monkeypatch):
+    from keras_attention._runtime import replacement
+    from keras_attention.errors import UserError
+    from keras_attention.explanation.pages.write import write_report
+
+    write_report(hostile("first"), tmp_path)
+    (tmp_path / ".writing-report-killed").mkdir()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    rename, calls = os.rename, []
+
+    def failing(*arguments):
+        calls.append(arguments)
+        if len(calls) == 5:  # the older files are aside, one new one is in place
+            raise PermissionError(13, "Permission denied")
+        rename(*arguments)
+
+    monkeypatch.setattr(replacement.os, "rename", failing)
+    with pytest.raises(UserError, match="cannot be written to: Permission denied"):
+        write_report(hostile("second"), tmp_path)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert not list(tmp_path.glob(".writing-*"))

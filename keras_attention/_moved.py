@@ -55,7 +55,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "generation": ("datasets.generator_command",),
     "inference": ("models.inference",),
     "input_pipeline": ("batching.batches",),
-    "label_fonts": ("plots.label_fonts",),
+    "label_fonts": ("plots.label_fonts", "plots.visible_label"),
     "litert": ("readers.litert_reader",),
     "litert_encoder": ("export.litert_encoder",),
     "live_page": ("web.live_page",),

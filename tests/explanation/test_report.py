@@ -12,7 +12,6 @@ from html.parser import HTMLParser
 import pytest
 
 from keras_attention.explanation.pages.figures import all_figures, decimals, shown
-from keras_attention.explanation.pages.heatmaps import visible
 from keras_attention.explanation.pages.html import render
 from keras_attention.explanation.pages.svg import standalone
 from keras_attention.explanation.reporting.estimate import Number
@@ -188,11 +187,17 @@ def test_tokens_are_text_wherever_they_stand(token):
     json.loads(report.to_json())
 
 
-def test_labels_show_what_cannot_be_seen():
-    assert visible(" ") == "␣"
-    assert visible("a\tb") == "a⇥b"
-    assert visible("\u202e") == "U+202E"
-    assert visible("x" * 40) == "x" * 13 + "…"
+def test_labels_are_those_of_the_figures_cut_shorter():
+    page = render(hostile("x" * 40))
+    assert "x" * 7 + "…" + "x" * 6 in page and "x" * 15 not in page.replace("x" * 40, "")
+    assert "a\\tb" in all_figures(hostile("a\tb"))["example_1"]
+    assert "U+202E" in all_figures(hostile("\u202e"))["example_1"]
+
+
+@pytest.mark.parametrize(("token", "slanted"), [("é", 0), ("e\u0301", 0), ("𠮷", 0), ("ab", 2)])
+def test_only_words_are_slanted(token, slanted):
+    drawing = all_figures(hostile(token))["example_1"]
+    assert drawing.count("rotate(-60") == 2 * slanted  # both labels of both maps, or none
 
 
 def test_numbers_are_shown_with_their_intervals():

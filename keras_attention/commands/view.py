@@ -8,6 +8,7 @@ import pathlib
 from keras_attention._runtime.files import write_text
 from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser, view_live
 from keras_attention.errors import UserError
+from keras_attention.pairs.alignment import Link, carry_links
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
 
@@ -51,7 +52,7 @@ def run(arguments: list[str]) -> None:
         {
             "source": pair.source,
             "expected": pair.target,
-            "links": pair.alignment,
+            "links": _links(pair, translation),
             **{f.name: getattr(translation, f.name) for f in dataclasses.fields(translation)},
         }
         for pair, translation in zip(pairs, translations, strict=True)
@@ -63,3 +64,10 @@ def run(arguments: list[str]) -> None:
     except OSError as error:
         raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     print(out)
+
+
+def _links(pair: Pair, translation) -> tuple[Link, ...] | None:
+    """The gold alignment in the model's own tokens; only a right answer has one."""
+    if pair.alignment is None or translation.text != pair.target:
+        return None
+    return carry_links(pair.alignment, pair.source, translation.source_tokens)

@@ -43,6 +43,24 @@ def load_splits(
     return Splits(*(read_part(path, name, *kinds) for name in _SPLIT_NAMES))
 
 
+def load_part(
+    path: str | os.PathLike,
+    name: str,
+    seed: int,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+) -> list[Pair]:
+    """One part ("train", "valid" or "test") as `load_splits` gives it.
+
+    Of a folder only that part's files are read; a single file has to be split as a whole. Raises
+    UserError.
+    """
+    path = pathlib.Path(path)
+    if path.is_dir():
+        return read_part(path, name, source_tokens, target_tokens)
+    return getattr(load_splits(path, seed, source_tokens, target_tokens), name)
+
+
 def open_splits(
     path: str | os.PathLike,
     seed: int,

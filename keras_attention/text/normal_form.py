@@ -26,6 +26,60 @@ def normalise(text: str, form: str) -> str:
     return text if form == NO_FORM else unicodedata.normalize(form, text)
 
 
+def positions_after(text: str, form: str) -> list[tuple[int, ...]]:
+    """For each code point of a text, its places in the text's normal form.
+
+    One that is decomposed has several places, and several that are composed share one. Follows
+    Unicode Standard Annex 15: decomposition, canonical order, composition.
+    """
+    origins: list[tuple[str, set[int]]] = [
+        (part, {place})
+        for place, character in enumerate(text)
+        for part in normalise(character, NO_FORM if form == NO_FORM else "NFD")
+    ]
+    if form != NO_FORM:
+        origins = _in_canonical_order(origins)
+    if form == "NFC":
+        origins = _composed(origins)
+    places: list[list[int]] = [[] for _ in text]
+    for after, (_, befores) in enumerate(origins):
+        for before in befores:
+            places[before].append(after)
+    return [tuple(each) for each in places]
+
+
+def _in_canonical_order(parts: list[tuple[str, set[int]]]) -> list[tuple[str, set[int]]]:
+    """Runs of combining marks sorted by combining class; equal classes keep their order."""
+    ordered: list[tuple[str, set[int]]] = []
+    marks: list[tuple[str, set[int]]] = []
+    for part in [*parts, ("\0", set())]:
+        if unicodedata.combining(part[0]):
+            marks.append(part)
+            continue
+        ordered += sorted(marks, key=lambda mark: unicodedata.combining(mark[0]))
+        ordered.append(part)
+        marks = []
+    return ordered[:-1]
+
+
+def _composed(parts: list[tuple[str, set[int]]]) -> list[tuple[str, set[int]]]:
+    """Canonical composition of decomposed characters in canonical order."""
+    done: list[tuple[str, set[int]]] = []
+    starter = None  # the place in `done` that later characters may join
+    for character, befores in parts:
+        own_class = unicodedata.combining(character)
+        if starter is not None:
+            last_class = unicodedata.combining(done[-1][0]) if len(done) - 1 > starter else -1
+            joined = unicodedata.normalize("NFC", done[starter][0] + character)
+            if len(joined) == 1 and last_class < own_class:
+                done[starter] = (joined, done[starter][1] | befores)
+                continue
+        if own_class == 0:
+            starter = len(done)
+        done.append((character, befores))
+    return done
+
+
 class Tables(NamedTuple):
     """What the algorithms of Unicode Standard Annex 15 look up; Hangul syllables are computed.
 

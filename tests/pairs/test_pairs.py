@@ -11,7 +11,7 @@ from keras_attention.pairs.alignment import Link, format_alignment, parse_alignm
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import iterate_pairs, read_pairs, write_pairs
-from keras_attention.pairs.splits import Splits, load_splits, split_pairs
+from keras_attention.pairs.splits import Splits, load_part, load_splits, split_pairs
 from keras_attention.text.tokens import split_tokens
 
 
@@ -252,3 +252,15 @@ def test_folder(file, tmp_path):
     file(b"\n", "valid.tsv")
     with pytest.raises(UserError, match="valid.tsv: is empty"):
         load_splits(tmp_path, seed=0)
+
+
+def test_a_part_is_what_the_splits_hold_and_only_its_files_are_read(tmp_path):
+    for name in ("valid", "test"):
+        (tmp_path / f"{name}.tsv").write_bytes(b"a\tb\n")
+    (tmp_path / "train.tsv").write_bytes(b"\xff\tb\n")  # is not read
+    assert load_part(tmp_path, "test", 0) == [Pair("a", "b")]
+    whole = tmp_path / "whole.tsv"
+    whole.write_bytes(b"".join(b"%d\tx\n" % number for number in range(30)))
+    splits = load_splits(whole, seed=5)
+    for name in ("train", "valid", "test"):
+        assert load_part(whole, name, seed=5) == getattr(splits, name)

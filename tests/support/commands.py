@@ -36,9 +36,9 @@ def call(main, arguments: Sequence) -> Finished:
 
 def call_train(*arguments) -> Finished:
     """`python train.py ARGUMENTS` in this process."""
-    import train
+    from keras_attention.commands import train
 
-    return call(train.main, arguments)
+    return call(train.run, arguments)
 
 
 def call_verb(*arguments, stdin: bytes = b"") -> Finished:

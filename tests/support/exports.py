@@ -124,9 +124,9 @@ def random_texts(vocabulary: Vocabulary, n: int, seed: int = 0, longest: int = 2
 
 def call_export(*arguments) -> Finished:
     """`python export.py ARGUMENTS` in this process."""
-    import export
+    from keras_attention.commands import export
 
-    return call(export.main, arguments)
+    return call(export.run, arguments)
 
 
 def random_export(**options) -> tuple[Run, pathlib.Path]:

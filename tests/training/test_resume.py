@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import pytest
 
-import train
+from keras_attention.commands import train
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
 from keras_attention.training import checkpoint

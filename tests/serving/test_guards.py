@@ -267,11 +267,8 @@ def test_ending_waits_for_what_is_in_flight():
         (["no-such-folder"], "no-such-folder: holds no finished export"),
         (["EXPORT", "--port", "70000"], "--port: must be between 0 and 65535. Received: 70000"),
         (["EXPORT", "--port", "x"], "--port: invalid int value: 'x'"),
-        (
-            ["EXPORT", "--most-in-flight", "0"],
-            "--most-in-flight: must be a finite number greater than 0",
-        ),
-        (["EXPORT", "--timeout", "nan"], "--timeout: must be a finite number greater than 0"),
+        (["EXPORT", "--most-in-flight", "0"], "--most-in-flight: must be a finite number"),
+        (["EXPORT", "--timeout", "nan"], "--timeout: must be a finite number"),
         (["EXPORT", "--host", "no.such.host.invalid"], "--host: no.such.host.invalid is no addr"),
         (["EXPORT", "--examples", "none.tsv"], "none.tsv: no such file"),
     ],

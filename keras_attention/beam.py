@@ -12,9 +12,9 @@ of the work:
     OUTPUT-malformed-00000-of-00001.tsv       ... what is wrong, the line as ASCII
 
 Every input line is in one of the two; where a file cannot be read on, the line that would have come
-next is malformed, and the others are translated. `sort -t$'\\t' -k1,1 -k2,2n` brings back the order.
-On one machine, `--direct_num_workers 2 --direct_running_mode multi_processing` uses two cores.
-EXPORT is a folder that every worker can read, for instance in its container image.
+next is malformed, and other files are translated. `sort -t$'\\t' -k1,1 -k2,2n` brings back the
+order. On one machine, `--direct_num_workers 2 --direct_running_mode multi_processing` uses two
+cores. EXPORT is a folder that every worker can read, for instance in its container image.
 """
 
 from __future__ import annotations

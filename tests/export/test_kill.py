@@ -41,7 +41,7 @@ class Exports:
     def __init__(self, run_folder, out, errors):
         self._errors = errors
         arguments = [run_folder, "--out", out, "--beam-width", "2"]
-        with open(errors, "w") as stderr:
+        with open(errors, "w", encoding="utf-8") as stderr:
             self._parent = subprocess.Popen(
                 [sys.executable, "-c", EXPORTS, *map(str, arguments)],
                 cwd=ROOT,

@@ -45,7 +45,7 @@ def call_verb(*arguments, stdin: bytes = b"") -> Finished:
     """`python -m keras_attention ARGUMENTS` in this process."""
     from keras_attention import __main__
 
-    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin))
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     try:
         return call(__main__.main, arguments)
     finally:

@@ -88,14 +88,16 @@ def print_peak(which: str, way: str, shape) -> None:
     function = ways(pair()[which])[way]
     seconds(function, draw((1, 2, 3, shape[-1])), 1)  # what TensorFlow itself needs
     arguments = draw(shape)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+    pathlib.Path("/proc/self/clear_refs").write_text(
+        "5", encoding="utf-8"
+    )  # the peak starts again from here
     before = status_bytes("VmRSS")
     seconds(function, arguments, 1)
     print(status_bytes("VmHWM") - before)
 
 
 def status_bytes(field: str) -> int:
-    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    lines = pathlib.Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 

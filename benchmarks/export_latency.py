@@ -60,7 +60,9 @@ def main(arguments: list[str]) -> None:
         )
     if options.json:
         content = {"sentence": options.sentence, "calls": ROUNDS * CALLS, "rows": rows}
-        pathlib.Path(options.json).write_text(json.dumps(content, indent=1) + "\n")
+        pathlib.Path(options.json).write_text(
+            json.dumps(content, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def _times(calls) -> dict[str, list[float]]:

@@ -129,7 +129,10 @@ def train_one(options, language: str, seed: int) -> None:
 
     splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
     os.makedirs(config.out, exist_ok=True)
-    with open(f"{config.out}.log", "a", encoding="utf-8") as log, open(os.devnull, "w") as nowhere:
+    with (
+        open(f"{config.out}.log", "a", encoding="utf-8") as log,
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+    ):
         sys.stdout = nowhere  # the progress bars of several trainings
         trained = train(config, splits, log=lambda line: print(line, file=log, flush=True))
         sys.stdout = sys.__stdout__

@@ -211,7 +211,7 @@ def running_server(export: pathlib.Path, *options: str) -> Iterator[tuple[subpro
 
 def resident_megabytes(process: subprocess.Popen) -> float:
     """Memory that a process holds (Linux)."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 

@@ -1,4 +1,4 @@
-"""The verbs of `python -m keras_attention`, a module each, thin over the rest of the package.
+"""The verbs of the command line, a module each, thin over the rest of the package.
 
 A module has `run(arguments)`; its first docstring line is what `--help` says of the verb.
 """
@@ -6,6 +6,8 @@ A module has `run(arguments)`; its first docstring line is what `--help` says of
 from __future__ import annotations
 
 import os
+import pathlib
+import sys
 
 from keras_attention._runtime.command_line import Parser
 from keras_attention._runtime.quiet import import_tensorflow_quietly
@@ -14,6 +16,7 @@ from keras_attention.errors import UserError
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
 VERBS = {
+    "train": "[--data PATH] [--out RUN]",
     "translate": "MODEL [TEXT ...]",
     "evaluate": "MODEL DATA.tsv",
     "check": "DATA",
@@ -21,6 +24,7 @@ VERBS = {
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
     "explain": "RUN [DATA.tsv] [--out DIR] [--only PART] [--train-baselines]",
+    "export": "RUN [--out EXPORT]",
     "serve": "EXPORT [--port 8501]",
 }
 
@@ -29,7 +33,16 @@ MODEL_HELP = "a run folder (several, joined by commas, as an ensemble), an expor
 
 def verb_parser(name: str, description: str) -> Parser:
     """A parser of one verb's options; `description` is its module's docstring."""
-    return Parser(prog=f"python -m keras_attention {name}", description=description)
+    door = name if pathlib.Path(sys.argv[0]).name == f"{name}.py" else None
+    return Parser(
+        prog=f"python {door}.py" if door else f"{program()} {name}", description=description
+    )
+
+
+def program() -> str:
+    """How the user calls the verbs: the console script, or the package."""
+    script = pathlib.Path(sys.argv[0]).stem == "keras-attention"
+    return "keras-attention" if script else "python -m keras_attention"
 
 
 def load_translator(path: str):

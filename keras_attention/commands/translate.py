@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from keras_attention._runtime.standard_streams import lines_as_they_come, write_line
 from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
 from keras_attention.errors import UserError
+from keras_attention.pairs.lines import strip_line
 
 LINES_AT_ONCE = 1024
 
@@ -36,26 +39,21 @@ def run(arguments: list[str]) -> None:
     translator = load_translator(options.model)
     # What is no UTF-8 on the command line arrives as surrogates: back to the bytes that it was.
     given = [text.encode("utf-8", "surrogateescape") for text in options.texts]
-    for texts in _chunks(given or _lines_of_standard_input()):
+    for texts in _in_chunks(given) if given else _from_standard_input():
         for result in translator.translate(texts, options.beam_width):
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
-            sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
-        sys.stdout.buffer.flush()
+            write_line(line)
+        sys.stdout.flush()
 
 
-def _lines_of_standard_input() -> Iterator[bytes]:
-    for line in sys.stdin.buffer:
-        yield line.removesuffix(b"\n").removesuffix(b"\r")
+def _in_chunks(texts: list[bytes]) -> Iterator[list[bytes]]:
+    for first in range(0, len(texts), LINES_AT_ONCE):
+        yield texts[first : first + LINES_AT_ONCE]
 
 
-def _chunks(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
-    for text in texts:
-        chunk.append(text)
-        if len(chunk) == LINES_AT_ONCE:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
+def _from_standard_input() -> Iterator[list[bytes]]:
+    numbers = itertools.count(1)
+    for lines in lines_as_they_come(LINES_AT_ONCE):
+        yield [strip_line(next(numbers), line) for line in lines]

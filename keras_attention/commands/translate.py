@@ -5,8 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
+from keras_attention.commands import (
+    MODEL_HELP,
+    check_beam_width,
+    load_translator,
+    texts_of_arguments,
+    verb_parser,
+)
 from keras_attention.errors import UserError
+from keras_attention.pairs.lines import strip_line
+from keras_attention.text.repair import repaired
 
 LINES_AT_ONCE = 1024
 
@@ -27,16 +35,14 @@ def run(arguments: list[str]) -> None:
         help="abstain below this confidence: print an empty line (with --scores still its scores)",
     )
     options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
-    if options.beam_width < 1:
-        raise UserError(f"--beam-width: must be at least 1. Received: {options.beam_width}")
+    check_beam_width(options.beam_width)
     if not 0.0 <= options.min_confidence <= 1.0:
         raise UserError(
             f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
         )
     translator = load_translator(options.model)
-    # What is no UTF-8 on the command line arrives as surrogates: back to the bytes that it was.
-    given = [text.encode("utf-8", "surrogateescape") for text in options.texts]
-    for texts in _chunks(given or _lines_of_standard_input()):
+    given = texts_of_arguments(options.texts) if options.texts else _lines_of_standard_input()
+    for texts in _chunks(given):
         for result in translator.translate(texts, options.beam_width):
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
@@ -45,13 +51,13 @@ def run(arguments: list[str]) -> None:
         sys.stdout.buffer.flush()
 
 
-def _lines_of_standard_input() -> Iterator[bytes]:
-    for line in sys.stdin.buffer:
-        yield line.removesuffix(b"\n").removesuffix(b"\r")
+def _lines_of_standard_input() -> Iterator[str]:
+    lines = (strip_line(number, raw) for number, raw in enumerate(sys.stdin.buffer, 1))
+    return repaired(lines, lambda index: f"line {index + 1} of standard input")
 
 
-def _chunks(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    chunk: list[str] = []
     for text in texts:
         chunk.append(text)
         if len(chunk) == LINES_AT_ONCE:

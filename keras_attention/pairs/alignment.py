@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_attention.pairs.lines import LineError
-from keras_attention.text.tokens import split_tokens
+from keras_attention.text.normal_form import NO_FORM, origins
+from keras_attention.text.tokens import TokenKind, split_tokens
 
 _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 
@@ -38,6 +39,39 @@ def parse_alignment(text: str, where: str) -> tuple[Link, ...]:
 def format_alignment(links: Iterable[Link]) -> str:
     """Links in Pharaoh form, as `parse_alignment` reads them."""
     return " ".join(f"{link.source}{'-' if link.sure else 'p'}{link.target}" for link in links)
+
+
+def links_in_form(
+    links: Iterable[Link], source: str, form: str, source_tokens: TokenKind = "char"
+) -> tuple[Link, ...]:
+    """Links of a source as written, carried over to the source in a normal form.
+
+    A model with a `source_form` reads other positions than the file's alignment counts: in NFD, 년
+    is three characters, and a link to it becomes one to each of the three.
+
+    Args:
+        links: Between tokens of `source` as written and target tokens, which have no normal form.
+        source: The text as written.
+        form: "none", "NFC" or "NFD".
+        source_tokens: Words keep their positions, for no normal form adds or removes a space.
+
+    Returns:
+        The links, in the order of those they come from, none twice; of two links between the same
+        tokens a sure one stays.
+    """
+    links = tuple(links)
+    if form == NO_FORM or source_tokens == "word":
+        return links
+    positions: list[list[int]] = [[] for _ in source]
+    for place, origin in enumerate(origins(source, form)):
+        for position in origin:
+            positions[position].append(place)
+    carried: dict[tuple[int, int], bool] = {}
+    for link in links:
+        for place in positions[link.source]:
+            key = place, link.target
+            carried[key] = carried.get(key, False) or link.sure
+    return tuple(Link(place, target, sure) for (place, target), sure in carried.items())
 
 
 @functools.lru_cache(maxsize=1 << 15)  # alignments repeat: half the time of reading data/dates

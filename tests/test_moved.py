@@ -69,6 +69,22 @@ def test_old_modules_still_run_as_programs(tmp_path):
         assert ("is now" in finished.stderr) == (name == "keras_attention.phrases")
 
 
+def test_the_dates_are_written_under_their_old_name_as_well(tmp_path):
+    """`python -m keras_attention.dates` is in pages that were published."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "keras_attention.dates", "--out", str(tmp_path / "file" / "x")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        input="",
+    )
+    assert finished.returncode == 0, finished.stderr
+    for part in ("train", "valid", "test"):
+        committed = (ROOT / "data" / "dates" / f"{part}.tsv").read_bytes()
+        assert (tmp_path / "file" / "x" / f"{part}.tsv").read_bytes() == committed
+
+
 def test_a_module_that_never_was_is_not_found():
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("keras_attention.nosuch")

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+from collections.abc import Sequence
 
 from keras_attention._runtime.command_line import Parser
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.errors import UserError
+from keras_attention.text.repair import argument_bytes, repaired
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
 VERBS = {
@@ -69,3 +71,20 @@ def load_attention_translator(path: str, verb: str):
             "--attention dot"
         )
     return translator
+
+
+def texts_of_arguments(arguments: Sequence[str]) -> list[str]:
+    """Texts from the command line as every model reads them, with a warning where one is broken."""
+    return list(repaired(map(argument_bytes, arguments), lambda i: f"TEXT {i + 1}", stacklevel=3))
+
+
+def check_beam_width(width: int) -> None:
+    """Raises UserError for a `--beam-width` that `Translator.translate` does not take."""
+    from keras_attention.readers.translator import WHY_NOT_WIDER, WIDEST_BEAM
+
+    if width < 1:
+        raise UserError(f"--beam-width: must be at least 1. Received: {width}")
+    if width > WIDEST_BEAM:
+        raise UserError(
+            f"--beam-width: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
+        )

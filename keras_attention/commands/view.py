@@ -6,7 +6,13 @@ import dataclasses
 import pathlib
 
 from keras_attention._runtime.files import write_text
-from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser, view_live
+from keras_attention.commands import (
+    MODEL_HELP,
+    load_attention_translator,
+    texts_of_arguments,
+    verb_parser,
+    view_live,
+)
 from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import Link, carry_links
 from keras_attention.pairs.pair import Pair
@@ -43,7 +49,7 @@ def run(arguments: list[str]) -> None:
     translator = load_attention_translator(options.model, "view")
     from keras_attention.web.viewer import render
 
-    pairs = [Pair(text, None) for text in options.text]
+    pairs = [Pair(text, None) for text in texts_of_arguments(options.text)]
     if options.data:
         read = read_pairs(options.data, translator.source_kind, translator.target_kind)
         pairs += read[: options.examples]

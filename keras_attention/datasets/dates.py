@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_attention._runtime.command_line import exit_with_user_errors
 from keras_attention.datasets.generator_command import run, shuffled
 from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import Link
@@ -334,5 +335,10 @@ def _write_field(date: datetime.date, field: str, locale: str) -> str:
     return format_date(date, _CLDR_FIELDS[field], locale=locale)
 
 
+def main(arguments: list[str]) -> None:
+    """Writes the data set into a folder."""
+    run("dates", "data/dates", generate, arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(run("dates", "data/dates", generate, sys.argv[1:]))
+    exit_with_user_errors(main, sys.argv[1:])

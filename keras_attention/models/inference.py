@@ -14,6 +14,7 @@ from keras_attention.models.decoding import (
     greedy_decode,
 )
 from keras_attention.models.training_model import build_decoder_step, build_encoder
+from keras_attention.text.arguments import checked_integer
 
 
 class StepDecoder:
@@ -77,7 +78,11 @@ class InferenceModel(StepDecoder, keras.Model):
     Args:
         encoder: Of `models.build_encoder`; call it in a decoding loop of your own.
         decoder_step: Of `models.build_decoder_step`; likewise.
-        longest_output: Tokens after which decoding stops.
+        longest_output: Tokens after which decoding stops, at least 1.
+
+    Raises:
+        TypeError: a part that is no Keras model, or a `longest_output` that is no integer.
+        ValueError: `longest_output` is below 1.
     """
 
     def __init__(
@@ -88,6 +93,10 @@ class InferenceModel(StepDecoder, keras.Model):
         name: str = "inference",
         **kwargs,
     ):
+        for part, value in (("encoder", encoder), ("decoder_step", decoder_step)):
+            if not isinstance(value, keras.Model):
+                raise TypeError(f"{part} must be a keras.Model. Received: {part}={value!r}")
+        longest_output = checked_integer(longest_output, "longest_output", 1, 2**31 - 1)
         super().__init__(name=name, **kwargs)
         self.encoder = encoder
         self.decoder_step = decoder_step

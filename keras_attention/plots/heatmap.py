@@ -68,6 +68,8 @@ def plot_attention(
 
     Raises:
         UserError: `attention_weights` is None (a model without attention).
+        TypeError: tokens or a title that are no strings, weights that are no numbers, links without
+            `source`, `target` and `sure`.
         ValueError: wrong shape or range, an unknown style, a link outside the map.
     """
     panel = Panel.of(attention_weights, source_tokens, target_tokens, title, links)

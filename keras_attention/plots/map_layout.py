@@ -66,8 +66,17 @@ class Panel:
     ) -> Panel:
         """Checks everything that is to be drawn. Raises as `plot_attention`."""
         weights = checked_weights(attention_weights, source_tokens, target_tokens)
+        if title is not None and not isinstance(title, str):
+            raise TypeError(f"title must be a string or None. Received: title={title!r}")
+        if links is not None and not isinstance(links, Iterable):
+            raise TypeError(f"links must be a sequence or None. Received: links={links!r}")
         links = list(links or ())
         for link in links:
+            if not all(hasattr(link, name) for name in ("source", "target", "sure")):
+                raise TypeError(
+                    "links must be objects with source, target and sure. "
+                    f"Received: {link!r:.80} of type {type(link).__name__}"
+                )
             if not (0 <= link.target < weights.shape[0] and 0 <= link.source < weights.shape[1]):
                 raise ValueError(
                     f"links must lie inside the {weights.shape[1]} source and {weights.shape[0]} "

@@ -12,11 +12,22 @@ from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import is_export
 from keras_attention.readers.run_folder import is_run
 from keras_attention.readers.translation import Translation
-from keras_attention.text.repair import clean
+from keras_attention.text.arguments import (
+    checked_integer,
+    checked_number,
+    checked_paths,
+    checked_texts,
+)
+from keras_attention.text.repair import repaired
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
 POSITIONS_PER_BATCH = 65_536
+# A beam search holds at most this many hypotheses at once: states, scores of the whole vocabulary
+# and attention for each. So a wide beam takes smaller batches, and the widest one text alone.
+HYPOTHESES_PER_BATCH = 2_048
+WIDEST_BEAM = 1_000
+WHY_NOT_WIDER = "every hypothesis takes memory of its own, and this wide a beam adds nothing"
 
 
 class Reader(Protocol):
@@ -53,13 +64,16 @@ class Translator:
                 of the runs' probabilities at every step.
 
         Raises:
+            TypeError: `path` is neither a path nor a sequence of paths.
+            ValueError: the sequence is empty.
             UserError: nothing that can be read as a model is there, or the runs of an ensemble do
                 not fit together.
         """
         if not isinstance(path, (str, os.PathLike)):
+            runs = checked_paths(path)
             from keras_attention.readers.run_reader import RunReader
 
-            return cls(RunReader.load_ensemble([pathlib.Path(part) for part in path]))
+            return cls(RunReader.load_ensemble(runs))
         path = pathlib.Path(path)
         if path.suffix == ".tflite":
             from keras_attention.readers.litert_reader import LiteRTReader
@@ -109,16 +123,17 @@ class Translator:
             length_penalty: See `decoding.beam_search`. By default that of an export, else 0.
 
         Raises:
-            TypeError: `texts` is one string and not a sequence of them.
-            ValueError: `beam_width` is below 1.
+            TypeError: `texts` is one string and not a sequence of them, or one of them is no
+                string; `beam_width` is no integer or `length_penalty` no number.
+            ValueError: `beam_width` is not from 1 to `WIDEST_BEAM`, `texts` is an array of several
+                dimensions, `length_penalty` is not finite.
             UserError: the model file cannot decode with this beam width.
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError(f"texts must be a sequence of strings. Received: texts={texts!r}")
-        if beam_width < 1:
-            raise ValueError(f"beam_width must be at least 1. Received: beam_width={beam_width}")
-        cleaned = [clean(text) for text in texts]
-        batches = list(_batches_by_length(cleaned))
+        given = checked_texts(texts)
+        beam_width = checked_integer(beam_width, "beam_width", 1, WIDEST_BEAM, WHY_NOT_WIDER)
+        length_penalty = checked_number(length_penalty, "length_penalty")
+        cleaned = list(repaired(given, "texts[{}]".format, stacklevel=3))
+        batches = list(_batches_by_length(cleaned, beam_width))
 
         def translate_rows(rows: list[int]) -> list[Translation]:
             return self._reader.translate_batch(
@@ -145,10 +160,11 @@ class Translator:
             pool.shutdown(cancel_futures=True)
 
 
-def _batches_by_length(texts: Sequence[str]) -> Iterator[list[int]]:
+def _batches_by_length(texts: Sequence[str], beam_width: int) -> Iterator[list[int]]:
+    most = min(ROWS_PER_BATCH, max(1, HYPOTHESES_PER_BATCH // beam_width))
     rows: list[int] = []
     for row in sorted(range(len(texts)), key=lambda row: len(texts[row])):
-        full = len(rows) == ROWS_PER_BATCH
+        full = len(rows) == most
         if rows and (full or (len(rows) + 1) * len(texts[row]) > POSITIONS_PER_BATCH):
             yield rows
             rows = []

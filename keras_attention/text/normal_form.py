@@ -29,55 +29,50 @@ def normalise(text: str, form: str) -> str:
 def positions_after(text: str, form: str) -> list[tuple[int, ...]]:
     """For each code point of a text, its places in the text's normal form.
 
-    One that is decomposed has several places, and several that are composed share one. Follows
-    Unicode Standard Annex 15: decomposition, canonical order, composition.
+    One that is decomposed has several places, and several that are composed share one.
     """
-    origins: list[tuple[str, set[int]]] = [
-        (part, {place})
-        for place, character in enumerate(text)
-        for part in normalise(character, NO_FORM if form == NO_FORM else "NFD")
-    ]
-    if form != NO_FORM:
-        origins = _in_canonical_order(origins)
-    if form == "NFC":
-        origins = _composed(origins)
     places: list[list[int]] = [[] for _ in text]
-    for after, (_, befores) in enumerate(origins):
+    for after, befores in enumerate(origins(text, form)):
         for before in befores:
             places[before].append(after)
     return [tuple(each) for each in places]
 
 
-def _in_canonical_order(parts: list[tuple[str, set[int]]]) -> list[tuple[str, set[int]]]:
-    """Runs of combining marks sorted by combining class; equal classes keep their order."""
-    ordered: list[tuple[str, set[int]]] = []
-    marks: list[tuple[str, set[int]]] = []
-    for part in [*parts, ("\0", set())]:
-        if unicodedata.combining(part[0]):
-            marks.append(part)
-            continue
-        ordered += sorted(marks, key=lambda mark: unicodedata.combining(mark[0]))
-        ordered.append(part)
-        marks = []
-    return ordered[:-1]
+def origins(text: str, form: str) -> list[tuple[int, ...]]:
+    """Where each character of `normalise(text, form)` comes from.
+
+    Returns:
+        For each, the positions in `text` of the characters that it is made of, ascending: one or
+        several in NFC, exactly one in NFD. A character of `text` that becomes several is the origin
+        of each.
+    """
+    if form == NO_FORM:
+        return [(position,) for position in range(len(text))]
+    decomposed = _decomposed_origins(text)
+    if form == "NFD":
+        return [(position,) for position in decomposed]
+    # A text and its NFC have one NFD: its characters stand for each other place by place.
+    composed = normalise(text, form)
+    sources: list[set[int]] = [set() for _ in composed]
+    for position, origin in zip(_decomposed_origins(composed), decomposed, strict=True):
+        sources[position].add(origin)
+    return [tuple(sorted(positions)) for positions in sources]
 
 
-def _composed(parts: list[tuple[str, set[int]]]) -> list[tuple[str, set[int]]]:
-    """Canonical composition of decomposed characters in canonical order."""
-    done: list[tuple[str, set[int]]] = []
-    starter = None  # the place in `done` that later characters may join
-    for character, befores in parts:
-        own_class = unicodedata.combining(character)
-        if starter is not None:
-            last_class = unicodedata.combining(done[-1][0]) if len(done) - 1 > starter else -1
-            joined = unicodedata.normalize("NFC", done[starter][0] + character)
-            if len(joined) == 1 and last_class < own_class:
-                done[starter] = (joined, done[starter][1] | befores)
+def _decomposed_origins(text: str) -> list[int]:
+    """For each character of the NFD of `text`, the position that it comes from."""
+    found: list[int] = []
+    marks: list[tuple[int, int]] = []  # class and position of combining characters in a row
+    for position, character in enumerate(text):
+        for part in unicodedata.normalize("NFD", character):
+            combining_class = unicodedata.combining(part)
+            if combining_class:
+                marks.append((combining_class, position))
                 continue
-        if own_class == 0:
-            starter = len(done)
-        done.append((character, befores))
-    return done
+            found += [place for _, place in sorted(marks, key=lambda mark: mark[0])]
+            marks = []
+            found.append(position)
+    return found + [place for _, place in sorted(marks, key=lambda mark: mark[0])]
 
 
 class Tables(NamedTuple):

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_attention.config import Config
+from keras_attention.layers.run_time_shapes import trusted_masks
 from keras_attention.models.decoding import (
     Decoded,
     Step,
@@ -152,7 +153,8 @@ class InferenceModel(StepDecoder, keras.Model):
 
         def step(token_ids, states):
             inputs = {"token_ids": token_ids} | dict(zip(names, states, strict=True)) | memory
-            results = self.decoder_step(inputs, training=False)
+            with trusted_masks():  # the encoder makes mask and states of the same ids
+                results = self.decoder_step(inputs, training=False)
             weights = results.get("attention_weights")
             if weights is None:
                 weights = tf.zeros([tf.shape(token_ids)[0], 0])

@@ -10,7 +10,6 @@ About two minutes on two cores.
 import argparse
 import json
 import os
-import pathlib
 import resource
 import subprocess
 import sys

@@ -191,8 +191,11 @@ def test_words_are_turned_together_and_lone_characters_stand():
 
     assert turned(["a", "e\u0301", " "]) == [False] * 3
     assert turned(["it", "is", "a"]) == [False] * 3
-    assert turned(["it", "is", "a", "comparison"]) == [True, True, False, True]
-    assert turned(["comparison", "comparison"]) == [True, True]
+    # A phrase is given columns as wide as its words; a sentence is not.
+    assert turned(["it", "is", "a", "comparison"]) == [False] * 4
+    many = ["it", "is", "a", "comparison"] * 4
+    assert turned(many) == [True, True, False, True] * 4
+    assert turned(["comparison"] * 9) == [True] * 9
 
 
 def test_512_by_512_in_seconds():

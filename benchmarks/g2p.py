@@ -213,10 +213,10 @@ def published_form(results: dict) -> dict:
         "languages": {
             language: {
                 "published_wer": PUBLISHED[language],
-                "wer": [round(single["wer"], 2) for single in result["single"]],
-                "per": [round(single["per"], 2) for single in result["single"]],
-                "wer_together": round(result["ensemble"]["wer"], 2),
-                "per_together": round(result["ensemble"]["per"], 2),
+                "wer": [round(single["wer"], 4) for single in result["single"]],
+                "per": [round(single["per"], 4) for single in result["single"]],
+                "wer_together": round(result["ensemble"]["wer"], 4),
+                "per_together": round(result["ensemble"]["per"], 4),
                 "cpu_seconds": result["cpu_seconds"],
             }
             for language, result in results.items()

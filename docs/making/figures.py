@@ -14,6 +14,8 @@ from __future__ import annotations
 import ast
 import math
 import statistics
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from benchmarks.result_files import RESULTS, read_results
 
@@ -61,8 +63,8 @@ class Node:
         raise NotMeasured(f"{self._path} has no row with {wanted}")
 
 
-def evaluate(expression: str):
-    """The value of an expression.
+def evaluate(expression: str, aliases: Mapping[str, str] = MappingProxyType({})):
+    """The value of an expression; `aliases` are names for parts that many expressions share.
 
     Raises:
         NotMeasured: it names a file or a value that is not there.
@@ -75,6 +77,9 @@ def evaluate(expression: str):
     }
     space = {"__builtins__": {}, **HELPERS}
     for name in names - stored - set(HELPERS):
+        if name in aliases:
+            space[name] = evaluate(aliases[name], aliases)
+            continue
         if not (RESULTS / f"{name}.json").is_file():
             raise NotMeasured(f"benchmarks/results/{name}.json is not there")
         space[name] = Node(read_results(name), name)

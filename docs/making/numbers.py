@@ -6,12 +6,14 @@ traced; with `--write` it puts the measured ones into the pages. `tests/test_num
 check.
 
 An entry's `text` is a piece of the page with `{EXPRESSION:FORMAT}` for its numbers (see
-`figures.py`). The piece may be wrapped differently on the page. Entries under `facts` hold numbers
+`figures.py`); `{*| EXPRESSION:FORMAT}` is a list of numbers with bars between them, as in a table,
+`{*, EXPRESSION:FORMAT}` one with commas. The piece may be wrapped differently on the page; with `names` it stands for a piece with each of them in
+the place of `<name>`, as the rows of a table do. Entries under `facts` hold numbers
 that nobody measures: versions, sizes of a task, what others published.
 
-A number counts as measured if it has a decimal point, a thousands separator or a unit, stands in a
-table, or is above twelve; but not a year, and not in code, links, formulas or comments. A number that
-an executed Python block of the same page holds is checked there.
+A number counts as measured if it has a decimal point, a thousands separator or a unit, or is above
+twelve; but not a year, and not in code, links, formulas or comments. A number
+that an executed Python block of the same page holds is checked there.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import pathlib
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from docs.making.figures import NotMeasured, evaluate
 
@@ -42,7 +44,10 @@ HIDDEN = re.compile(  # indented blocks, inline code, link targets, comments, ad
     re.M | re.S,
 )
 NOT_RUN = re.compile(r"<!-- not run: \S.*-->\s*\Z")
-PLACE = re.compile(r"\{([^{}]+?)(?::([^:{}]*))?\}")
+PLACE = re.compile(r"\{(\*[|,] )?([^{}]+?)(?::([^:{}]*))?\}")
+ONE = r"\d[\d,]*(?:\.\d+)?"
+ONE_IN_LIST = r"\d+(?:,\d{3})*(?:\.\d+)?"
+SEPARATORS = {"*| ": " | ", "*, ": ", "}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,12 +56,16 @@ class Trace:
 
     page: str
     text: str
-    is_fact: bool
+    aliases: Mapping[str, str]
 
     def pattern(self) -> re.Pattern:
         parts, end = [], 0
         for place in PLACE.finditer(self.text):
-            parts += [_flexible(self.text[end : place.start()]), r"(\d[\d,]*(?:\.\d+)?)"]
+            number = f"({ONE})"
+            if place[1]:
+                between = re.escape(SEPARATORS[place[1]])
+                number = f"({ONE_IN_LIST}(?:{between}{ONE_IN_LIST})*)"
+            parts += [_flexible(self.text[end : place.start()]), number]
             end = place.end()
         return re.compile("".join([*parts, _flexible(self.text[end:])]))
 
@@ -66,15 +75,18 @@ class Trace:
         Raises:
             NotMeasured: see `evaluate`.
         """
-        return [
-            format(evaluate(expression), form or "")
-            for expression, form in PLACE.findall(self.text)
-        ]
+        shown = []
+        for listed, expression, form in PLACE.findall(self.text):
+            value = evaluate(expression, self.aliases)
+            numbers = list(value) if listed else [value]
+            between = SEPARATORS.get(listed, "")
+            shown.append(between.join(format(number, form or "") for number in numbers))
+        return shown
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Something that is wrong with a number: `kind` is differs, not measured, not found, untraced."""
+    """What is wrong with a number; `kind`: differs, not measured, not found or untraced."""
 
     page: str
     line: int
@@ -90,14 +102,15 @@ def _flexible(text: str) -> str:
 
 
 def load() -> tuple[list[Trace], list[str], list[re.Pattern]]:
-    """The traces, the pages that are checked, and patterns whose numbers are facts on every page."""
+    """The traces, the pages that are checked, and patterns of facts that hold on every page."""
     content = tomllib.loads(TRACES.read_text(encoding="utf-8"))
     traces = [
-        Trace(page, text.strip(), kind == "facts")
+        Trace(page, text.replace("<name>", name).strip(), content["aliases"])
         for kind in ("figures", "facts")
         for entry in content[kind]
         for page in entry["pages"]
         for text in entry["text"]
+        for name in entry.get("names", [""])
     ]
     later = set(content["later"])
     pages = [
@@ -130,10 +143,9 @@ def measured(prose: str) -> Iterator[re.Match]:
     for match in NUMBER.finditer(prose):
         number = match[0]
         unit = UNIT.match(prose, match.end())
-        line = prose[prose.rfind("\n", 0, match.start()) + 1 :]
         if YEAR.fullmatch(number) and not unit:
             continue
-        if "." in number or "," in number or unit or line.startswith("|") or int(number) > SMALL:
+        if "." in number or "," in number or unit or int(number) > SMALL:
             yield match
 
 

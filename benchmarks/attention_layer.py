@@ -11,7 +11,6 @@ About two minutes on two cores. Expected: no ratio above 1.05.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -27,6 +26,7 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from benchmarks.result_files import add_out_option, write_results  # noqa: E402
 from keras_attention import Attention  # noqa: E402
 
 SHAPES = [  # (B, Tq, Tv, H)
@@ -143,7 +143,7 @@ def measure(shape, rounds: int) -> list[dict]:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=21, help="alternating rounds (default 21)")
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "attention_layer")
     parser.add_argument("--peak", nargs=6, help=argparse.SUPPRESS)  # for the fresh processes
     options = parser.parse_args()
     if options.peak:
@@ -162,8 +162,7 @@ def main():
                 flush=True,
             )
             rows.append(row)
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from keras_attention.plots.visible_label import is_lone, visible_label
 CELL, SMALLEST_CELL = 0.27, 0.115
 LONGEST_AXIS = 34.0  # beyond 295 tokens cells shrink further and not every one gets a label
 ROOMY_AXIS = 13.5  # beyond 50 tokens cells begin to shrink
+MOST_WORD_COLUMNS = 5.5  # columns are widened for words to stand upright in up to this width
 GAP = 0.07  # between labels and cells
 LONGEST_TITLE = 120  # characters
 
@@ -120,12 +121,16 @@ class Panel:
             min(base, LONGEST_AXIS / max(rows, 1)),
         )
         self.font_size = min(10.5, max(5.2, base * 72 * 0.58))
+        sizes = [text_size(label, self.font()) for label in self.source_labels]
+        width_of_words = max((width for width, _ in sizes), default=0.0) / 0.95
+        if self.cell[0] < width_of_words <= MOST_WORD_COLUMNS / max(columns, 1):
+            self.cell = (width_of_words, self.cell[1])
         room = (0.0, 0.0) if self.weights.size else (3.9, 0.5)  # for the note on an empty map
         self.body = (max(self.cell[0] * columns, room[0]), max(self.cell[1] * rows, room[1]))
 
         self.strides = _label_stride(self.cell[0]), _label_stride(self.cell[1])
         shown = self.source_labels[:: self.strides[0]]
-        room_of_label = 0.95 * self.cell[0] * self.strides[0]
+        room_of_label = 0.95 * self.cell[0] * self.strides[0] + 1e-9
         sizes = [text_size(label, self.font()) for label in shown]
         # A lone character stands; words are turned as soon as one is wider than its column.
         fits = [label_width <= room_of_label for label_width, _ in sizes]

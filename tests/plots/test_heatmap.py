@@ -190,8 +190,11 @@ def test_words_are_turned_together_and_lone_characters_stand():
 
     assert turned(["a", "e\u0301", " "]) == [False] * 3
     assert turned(["it", "is", "a"]) == [False] * 3
-    assert turned(["it", "is", "a", "comparison"]) == [True, True, False, True]
-    assert turned(["comparison", "comparison"]) == [True, True]
+    # A phrase is given columns as wide as its words; a sentence is not.
+    assert turned(["it", "is", "a", "comparison"]) == [False] * 4
+    many = ["it", "is", "a", "comparison"] * 4
+    assert turned(many) == [True, True, False, True] * 4
+    assert turned(["comparison"] * 9) == [True] * 9
 
 
 def test_labels_are_turned_by_their_own_token_where_not_every_one_is_labelled():

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 from tensorflow.lite.tools import flatbuffer_utils
-from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from keras_attention._runtime.undocumented import freeze_variables
 from keras_attention.export.litert_encoder import until_last_token
 from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_decoder_step, build_encoder
@@ -81,7 +81,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
 
     @tf.function(input_signature=[spec], autograph=False)
     def with_variables(tokens):
-        decoded = model.greedy(_ids(tokens, known), builtin_only=True)
+        decoded = model.greedy(_ids(tokens, known), litert_compatible=True)
         answer_length = tf.cast(decoded.lengths, tf.float32)
         results = {
             output_name: tf.gather(tf.constant(answers), decoded.token_ids),
@@ -96,7 +96,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
 
     # With variables, conversion succeeds and running fails: the loops' bodies find them empty.
     concrete = with_variables.get_concrete_function()
-    frozen = convert_variables_to_constants_v2(concrete)
+    frozen = freeze_variables(concrete)
     names = sorted(concrete.structured_outputs)
 
     @tf.function(input_signature=[spec], autograph=False)

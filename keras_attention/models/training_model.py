@@ -138,6 +138,8 @@ def _make_layers(config: Config, source_size: int, target_size: int) -> dict[str
                 for part in range(2 if config.encoder == "lstm" else 1)
             ]
         else:
+            # As in a bidirectional one: what stands at padding is not the last real output.
+            options["zero_output_for_mask"] = True
             made.append(recurrent(config.units, **options, name=f"encoder_{index}"))
         made.append(recurrent(config.units, return_sequences=True, name=f"decoder_{index}"))
     if config.has_attention:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_attention._runtime.threads import AT_A_TIME
+from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
-from keras_attention.models.decoding import IMPOSSIBLE, Decoded
+from keras_attention.models.decoding import NO_HYPOTHESIS, Decoded
 from keras_attention.models.ensemble import Ensemble
 from keras_attention.models.inference import InferenceModel, StepDecoder
 from keras_attention.readers.calibration import Calibration, confidence_of, mean_of
@@ -36,7 +36,7 @@ class RunReader:
         calibration: As given; may be set later, when it has been fitted.
     """
 
-    batches_at_once = AT_A_TIME
+    batches_at_once = CONCURRENT_BATCHES
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class RunReader:
         # Converted at once: one number at a time costs as much as the decoding.
         scores = decoded.log_probability.astype(np.float64)
         confidence = confidence_of(self.calibration, scores, decoded.lengths)
-        possible = (scores > IMPOSSIBLE / 2).tolist()
+        possible = (scores > NO_HYPOTHESIS).tolist()
         scores, confidence, lengths = (p.tolist() for p in (scores, confidence, decoded.lengths))
         token_ids = decoded.token_ids.tolist()
 

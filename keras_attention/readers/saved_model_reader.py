@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_attention._runtime.threads import AT_A_TIME
+from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import described_version, read_manifest
 from keras_attention.readers.translation import Translation
@@ -30,7 +30,7 @@ class SavedModelReader:
         UserError: the folder holds no whole export, or its SavedModel cannot be loaded.
     """
 
-    batches_at_once = AT_A_TIME
+    batches_at_once = CONCURRENT_BATCHES
 
     def __init__(self, export: str | pathlib.Path):
         export = pathlib.Path(export)

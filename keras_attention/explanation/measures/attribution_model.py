@@ -18,7 +18,7 @@ import keras
 import tensorflow as tf
 
 from keras_attention.errors import UserError
-from keras_attention.models.decoding import IMPOSSIBLE, greedy_decode
+from keras_attention.models.decoding import NEG_INF, greedy_decode
 from keras_attention.models.training_model import build_decoder_step, build_encoder
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import END, RESERVED, START, UNKNOWN
@@ -167,7 +167,7 @@ class SequenceAttributionModel:
             )
             logits = readout.logits(readout.attention_weights)[:, 0]
             columns = tf.nn.log_softmax(logits)
-            never = tf.fill([tf.shape(columns)[0], 1], IMPOSSIBLE)
+            never = tf.fill([tf.shape(columns)[0], 1], NEG_INF)
             kept = tf.concat([never, never, columns[:, :1], never, columns[:, 1:]], axis=1)
             return kept, [*(results[name] for name in names), time + 1], weights
 

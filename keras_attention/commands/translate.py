@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
+from keras_attention.commands import MODEL_HELP, add_engine_option, load_translator, verb_parser
 from keras_attention.errors import UserError
 
 LINES_AT_ONCE = 1024
@@ -26,6 +26,7 @@ def run(arguments: list[str]) -> None:
         metavar="P",
         help="abstain below this confidence: print an empty line (with --scores still its scores)",
     )
+    add_engine_option(parser)
     options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
     if options.beam_width < 1:
         raise UserError(f"--beam-width: must be at least 1. Received: {options.beam_width}")
@@ -33,7 +34,7 @@ def run(arguments: list[str]) -> None:
         raise UserError(
             f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
         )
-    translator = load_translator(options.model)
+    translator = load_translator(options.model, options.engine)
     # What is no UTF-8 on the command line arrives as surrogates: back to the bytes that it was.
     given = [text.encode("utf-8", "surrogateescape") for text in options.texts]
     for texts in _chunks(given or _lines_of_standard_input()):

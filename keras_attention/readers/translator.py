@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import is_export
+from keras_attention.readers.export_layout import is_export, read_manifest
 from keras_attention.readers.run_folder import is_run
 from keras_attention.readers.translation import Translation
 from keras_attention.text.repair import clean
@@ -19,8 +19,15 @@ ROWS_PER_BATCH = 256
 POSITIONS_PER_BATCH = 65_536
 
 
+ENGINES = ("numpy", "tensorflow")
+
+
 class Reader(Protocol):
-    """One kind of model file, opened."""
+    """One kind of model file, opened.
+
+    A reader may also have `rows_per_batch` and `least_rows_per_batch`, where it wants batches of
+    other sizes, and `needs_warm_up`, False where the first batch need not be by itself.
+    """
 
     has_attention: bool
     source_kind: str
@@ -44,35 +51,41 @@ class Translator:
         self._reader = reader
 
     @classmethod
-    def load(cls, path: str | pathlib.Path | Sequence[str | pathlib.Path]) -> Translator:
+    def load(
+        cls,
+        path: str | pathlib.Path | Sequence[str | pathlib.Path],
+        engine: str | None = None,
+    ) -> Translator:
         """Opens a model.
 
         Args:
-            path: A run folder, an export folder, or a `.tflite` file. TensorFlow is imported for
-                the two folders only. A sequence of run folders decodes as an ensemble, by the mean
-                of the runs' probabilities at every step.
+            path: A run folder, an export folder, or a `.tflite` file. A sequence of run folders
+                decodes as an ensemble, by the mean of the runs' probabilities at every step.
+            engine: What computes: "numpy", which imports neither TensorFlow nor Keras, or
+                "tensorflow", the Keras model of a run or the SavedModel of an export. By default
+                NumPy, and TensorFlow for an export without weights in an open format, as those
+                from before version 0.2. A `.tflite` file always runs in LiteRT.
 
         Raises:
-            UserError: nothing that can be read as a model is there, or the runs of an ensemble do
-                not fit together.
+            ValueError: there is no such engine.
+            UserError: nothing that can be read as a model is there, the engine cannot read it, or
+                the runs of an ensemble do not fit together.
         """
+        if engine not in (None, *ENGINES):
+            raise ValueError(f"engine must be one of {ENGINES}. Received: engine={engine!r}")
         if not isinstance(path, (str, os.PathLike)):
-            from keras_attention.readers.run_reader import RunReader
-
-            return cls(RunReader.load_ensemble([pathlib.Path(part) for part in path]))
+            return cls(_run_reader(engine).load_ensemble([pathlib.Path(part) for part in path]))
         path = pathlib.Path(path)
         if path.suffix == ".tflite":
+            if engine is not None:
+                raise UserError(f"--engine: {path} runs in LiteRT; leave the option out")
             from keras_attention.readers.litert_reader import LiteRTReader
 
             return cls(LiteRTReader(path))
         if is_run(path):
-            from keras_attention.readers.run_reader import RunReader
-
-            return cls(RunReader.load(path))
+            return cls(_run_reader(engine).load(path))
         if is_export(path):
-            from keras_attention.readers.saved_model_reader import SavedModelReader
-
-            return cls(SavedModelReader(path))
+            return cls(_open_export(path, engine))
         what = "is not a model" if path.exists() else "does not exist"
         raise UserError(f"{path}: {what}; name a run folder, an export folder or a .tflite file")
 
@@ -118,7 +131,7 @@ class Translator:
         if beam_width < 1:
             raise ValueError(f"beam_width must be at least 1. Received: beam_width={beam_width}")
         cleaned = [clean(text) for text in texts]
-        batches = list(_batches_by_length(cleaned))
+        batches = list(_batches_by_length(cleaned, self._rows_per_batch(len(cleaned))))
 
         def translate_rows(rows: list[int]) -> list[Translation]:
             return self._reader.translate_batch(
@@ -133,22 +146,71 @@ class Translator:
 
     def _map(self, translate_rows: Callable, batches: list[list[int]]) -> Iterator:
         """All batches, translated; several at a time where the reader can."""
-        yield from map(translate_rows, batches[:1])  # by itself: a graph may have to be traced
-        if self._reader.batches_at_once == 1 or len(batches) < 3:
-            yield from map(translate_rows, batches[1:])
+        alone = 1 if getattr(self._reader, "needs_warm_up", True) else 0
+        yield from map(translate_rows, batches[:alone])  # a graph may have to be traced
+        batches = batches[alone:]
+        if self._reader.batches_at_once == 1 or len(batches) < 2:
+            yield from map(translate_rows, batches)
             return
         # A decoder's steps wait for each other and leave cores idle, which another batch can use.
         pool = ThreadPoolExecutor(self._reader.batches_at_once)
         try:
-            yield from pool.map(translate_rows, batches[1:])
+            # The longest first, so that no thread begins one when the others have ended.
+            yield from reversed(list(pool.map(translate_rows, reversed(batches))))
         finally:
             pool.shutdown(cancel_futures=True)
 
+    def _rows_per_batch(self, n: int) -> int:
+        """Texts of a batch: of few texts, so many that every thread has some."""
+        most = getattr(self._reader, "rows_per_batch", ROWS_PER_BATCH)
+        least = getattr(self._reader, "least_rows_per_batch", most)
+        return min(most, max(least, -(-n // self._reader.batches_at_once)))
 
-def _batches_by_length(texts: Sequence[str]) -> Iterator[list[int]]:
+
+def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:
+    """Whether opening a model would import TensorFlow, which a command does quietly beforehand."""
+    if engine is not None:
+        return engine == "tensorflow"
+    path = pathlib.Path(path)
+    if path.suffix == ".tflite" or is_run(path) or not is_export(path):
+        return False
+    from keras_attention.readers.weights_folder import has_weights
+
+    return not has_weights(path, read_manifest(path))
+
+
+def _run_reader(engine: str | None):
+    """What reads run folders; TensorFlow is imported only where it is asked for."""
+    if engine == "tensorflow":
+        from keras_attention.readers.run_reader import RunReader
+
+        return RunReader
+    from keras_attention.readers.engine_reader import EngineReader
+
+    return EngineReader
+
+
+def _open_export(path: pathlib.Path, engine: str | None) -> Reader:
+    from keras_attention.readers.engine_reader import EngineReader
+    from keras_attention.readers.weights_folder import has_weights
+
+    weights = has_weights(path, read_manifest(path))
+    if engine == "numpy" and not weights:
+        raise UserError(
+            f"{path}: has no weights in an open format; export the run again, or use "
+            "--engine tensorflow"
+        )
+    if weights and engine != "tensorflow":
+        return EngineReader.load_export(path)
+    from keras_attention.readers.saved_model_reader import SavedModelReader
+
+    return SavedModelReader(path)
+
+
+def _batches_by_length(texts: Sequence[str], most: int) -> Iterator[list[int]]:
     rows: list[int] = []
     for row in sorted(range(len(texts)), key=lambda row: len(texts[row])):
-        full = len(rows) == ROWS_PER_BATCH
+        full = len(rows) == most
         if rows and (full or (len(rows) + 1) * len(texts[row]) > POSITIONS_PER_BATCH):
             yield rows
             rows = []

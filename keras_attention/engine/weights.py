@@ -53,26 +53,28 @@ def of_keras_model(model) -> dict[str, np.ndarray]:
     return {name: np.array(value, np.float32) for name, value in weights.items()}
 
 
-def read_safetensors(path: str | pathlib.Path) -> dict[str, np.ndarray]:
-    """The weights in an export's `weights/NAME.safetensors`.
+def read_safetensors(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors of a safetensors file by name, and what it says about itself.
 
     Raises:
         OSError, ValueError: the file cannot be read, or is damaged.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors import SafetensorError, safe_open
 
     try:
-        return load_file(path)
+        with safe_open(path, framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
     except SafetensorError as error:
         raise ValueError(str(error)) from None
 
 
-def write_safetensors(path: str | pathlib.Path, weights: dict[str, np.ndarray]) -> None:
-    """Writes weights as a safetensors file."""
+def write_safetensors(
+    path: str | pathlib.Path, weights: dict[str, np.ndarray], about: dict[str, str]
+) -> None:
+    """Writes tensors, and what the file says about itself, as a safetensors file."""
     from safetensors.numpy import save_file
 
-    save_file({name: np.ascontiguousarray(value) for name, value in weights.items()}, path)
+    save_file({name: np.ascontiguousarray(value) for name, value in weights.items()}, path, about)
 
 
 def _stored_arrays(group) -> dict[str, list[np.ndarray]]:

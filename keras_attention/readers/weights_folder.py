@@ -1,12 +1,13 @@
 """An export's weights in an open format, with all that is needed to decode with them.
 
-`weights/NAME.safetensors` holds the tensors, `weights/NAME.json` describes them; docs/shipping.md
-says how to write a reader in another language.
+`weights/NAME.safetensors` holds the tensors and, in its header, the description that `weights/NAME.json`
+repeats: one file is the whole model. docs/shipping.md says how to write a reader in another language.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import pathlib
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from keras_attention.readers.export_layout import WEIGHTS, read_manifest
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 
 FORMAT = 1
+DESCRIPTION = "description"  # its key in the header of the tensors' file
 GATES = {
     "lstm": ["input", "forget", "candidate", "output"],
     "gru": ["update", "reset", "candidate"],
@@ -49,8 +51,20 @@ class ExportedWeights:
 
 
 def has_weights(export: pathlib.Path, manifest: dict) -> bool:
-    """Whether an export has weights in an open format; those from before version 0.2 have none."""
-    return _paths(export, manifest["name"])[1].is_file()
+    """Whether an export has the weights that its manifest describes.
+
+    Exports from before version 0.2 have none; those of one that was killed at its end, or rolled
+    back, may be of another version than the SavedModel.
+    """
+    tensors, _ = _paths(export, manifest["name"])
+    described = manifest.get("files", {}).get(tensors.relative_to(export).as_posix())
+    if described is None:
+        return False
+    try:
+        with open(tensors, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == described["sha256"]
+    except FileNotFoundError:
+        return False
 
 
 def write_weights(
@@ -90,39 +104,39 @@ def write_weights(
         for number, (_, arrays) in enumerate(members)
         for weight, value in arrays.items()
     }
-    write_safetensors(tensors, named)
-    write_text(description, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    write_safetensors(tensors, named, {DESCRIPTION: text})
+    write_text(description, text)
 
 
 def read_weights(export: pathlib.Path) -> ExportedWeights:
-    """Reads the two files of a finished export.
+    """Reads the weights of a finished export.
 
     Raises:
-        UserError: the export is not finished, or a file is missing, damaged or of another format.
+        UserError: the export is not finished, or the file is missing, damaged or of another format.
     """
-    tensors, description = _paths(export, read_manifest(export)["name"])
+    path, _ = _paths(export, read_manifest(export)["name"])
     try:
-        content = json.loads(description.read_text(encoding="utf-8"))
+        arrays, about = read_safetensors(path)
+        content = json.loads(about[DESCRIPTION])
         if content["format"] != FORMAT or content["reserved"] != list(RESERVED):
-            raise UserError(f"{description}: is of another format; export the run again")
-        architectures = [Architecture(**fields) for fields in content["models"]]
+            raise UserError(f"{path}: is of another format; export the run again")
         source, target = (_vocabulary(content[side]) for side in ("source", "target"))
         calibration = content["calibration"]
-        calibration = calibration and Calibration(**calibration)
-        beam_width, length_penalty = content["beam_width"], content["length_penalty"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{description}: is missing or damaged; export the run again") from None
-    try:
-        arrays = read_safetensors(tensors)
-        members = [_member(arrays, number) for number in range(len(architectures))]
-        models = [
-            Model(architecture, member, len(source), len(target))
-            for architecture, member in zip(architectures, members, strict=True)
-        ]
-    except (OSError, ValueError) as error:
+        return ExportedWeights(
+            [
+                Model(Architecture(**fields), _member(arrays, i), len(source), len(target))
+                for i, fields in enumerate(content["models"])
+            ],
+            source,
+            target,
+            calibration and Calibration(**calibration),
+            content["beam_width"],
+            content["length_penalty"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{tensors}: cannot be read: {reason}; export the run again") from None
-    return ExportedWeights(models, source, target, calibration, beam_width, length_penalty)
+        raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
 
 
 def _member(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:

@@ -59,9 +59,9 @@ class Attention:
         scores = self._scores(query.reshape(len(keys), -1, query.shape[-1]), keys)
         if mask is not None:
             scores += mask
-        scores -= scores.max(axis=-1, keepdims=True)
+        scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
         np.exp(scores, out=scores)
-        scores /= scores.sum(axis=-1, keepdims=True)
+        scores /= np.add.reduce(scores, axis=-1, keepdims=True)
         return scores
 
     def _scores(self, query: np.ndarray, keys: np.ndarray) -> np.ndarray:

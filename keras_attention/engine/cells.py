@@ -118,26 +118,29 @@ class GRUCell:
 CELLS = {"lstm": LSTMCell, "gru": GRUCell}
 
 
-def token_table(cell, embedding: np.ndarray, kernels: Sequence[np.ndarray]) -> np.ndarray:
-    """The inputs' part of the gates for every token: a step then looks it up, with no product.
+class TokenTable:
+    """The inputs' part of the gates for every token: a step looks it up, with no product.
 
     Args:
         cell: The cell that will read the tokens.
         embedding: `(V, E)`.
         kernels: The input kernels of the directions, as Keras lays them out.
-
-    Returns:
-        `(G · d · V, u)`: row `(gate · d + direction) · V + token`.
     """
-    table = np.matmul(embedding, cell.inputs(kernels)) + cell.bias  # (G, d, V, u)
-    return np.ascontiguousarray(table.reshape(-1, table.shape[-1]), np.float32)
 
+    def __init__(self, cell, embedding: np.ndarray, kernels: Sequence[np.ndarray]):
+        table = np.matmul(embedding, cell.inputs(kernels)) + cell.bias  # (G, d, V, u)
+        gates, directions, size, units = table.shape
+        self._rows = np.ascontiguousarray(table.reshape(-1, units), np.float32)
+        blocks = np.arange(gates * directions) * size
+        self._first = blocks.reshape(gates, directions, 1)  # row of each block's token 0
 
-def look_up(table: np.ndarray, cell, tokens: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """`step`'s x for tokens `(d, n)` from a `token_table`, written to `out` `(G, d, n, u)`."""
-    blocks = cell.gates * len(tokens)
-    first = np.arange(blocks).reshape(cell.gates, len(tokens), 1) * (len(table) // blocks)
-    return table.take(first + tokens, axis=0, out=out, mode="clip")
+    def places(self, tokens: np.ndarray) -> np.ndarray:
+        """Where tokens, int `(..., d, n)`, stand in the table: int `(..., G, d, n)`."""
+        return self._first + tokens[..., None, :, :]
+
+    def look_up(self, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """A step's x, `(G, d, n, u)`, written to `out`."""
+        return self._rows.take(places, axis=0, out=out, mode="clip")
 
 
 class Buffer:

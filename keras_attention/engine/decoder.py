@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_attention.engine.architecture import Architecture
 from keras_attention.engine.attention import Attention, mask_of
-from keras_attention.engine.cells import CELLS, Buffer, look_up, token_table
+from keras_attention.engine.cells import CELLS, Buffer, TokenTable
 from keras_attention.engine.encoder import Encoded, Encoder
 
 # The reserved ids, as `text.vocabulary` numbers them.
@@ -52,7 +52,7 @@ class Model:
             )
             if number == 1:
                 width = architecture.embedding_size
-                inputs = token_table(cell, weights["target_embedding"], [kernel[:width]])
+                inputs = TokenTable(cell, weights["target_embedding"], [kernel[:width]])
                 # A peeky decoder reads the fixed vector behind every embedding.
                 self.peek = cell.inputs([kernel[width:]]) * _HALF if len(kernel) > width else None
             else:
@@ -202,7 +202,7 @@ class Progress:
         hidden = None
         for (cell, inputs), states in zip(self._model.layers, self._states, strict=True):
             if hidden is None:
-                gates = look_up(inputs, cell, tokens[None], x)
+                gates = inputs.look_up(inputs.places(tokens[None]), x)
                 if self._memory.gates is not None:
                     each = gates.reshape(cell.gates, self._memory.gates.shape[2], -1, x.shape[-1])
                     each += self._memory.gates.transpose(0, 2, 1, 3)  # (G, n, k, U)
@@ -232,6 +232,6 @@ class Progress:
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Log-probabilities `(r, V)`, in place."""
-    logits -= logits.max(axis=-1, keepdims=True)
-    logits -= np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    logits -= np.maximum.reduce(logits, axis=-1, keepdims=True)
+    logits -= np.log(np.add.reduce(np.exp(logits), axis=-1, keepdims=True))
     return logits

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.cells import CELLS, Buffer, look_up, token_table
+from keras_attention.engine.cells import CELLS, Buffer, TokenTable
 
 
 class Encoded(NamedTuple):
@@ -45,7 +45,7 @@ class Encoder:
             )
             cell = CELLS[architecture.encoder](recurrent, biases)
             if number == 1:
-                inputs = token_table(cell, weights["source_embedding"], kernels)
+                inputs = TokenTable(cell, weights["source_embedding"], kernels)
             else:
                 inputs = cell.inputs(kernels) * np.float32(0.5)  # they meet doubled states
             self._layers.append((cell, inputs))
@@ -74,25 +74,34 @@ class Encoder:
         states = [np.zeros((directions, n, units), np.float32) for _ in range(cell.parts)]
         outputs = np.zeros((n, width, directions * units), np.float32) if looked_at else None
         x, scratch = (Buffer(cell, directions, n, units) for _ in range(2))
+        rows, positions = np.arange(n), self._positions(lengths, width)
+        if below is None:
+            places = inputs.places(ids[rows, positions])  # (S, G, d, n)
         ended = n - np.searchsorted(lengths[::-1], np.arange(width), side="right")
-        for position, running in enumerate(ended.tolist()):
+        for step, running in enumerate(ended.tolist()):
             if not running:
                 break
-            rows = np.arange(running)
-            places = [
-                lengths[:running] - 1 - position if backwards else np.full(running, position)
-                for backwards in self._backwards
-            ]
+            read = positions[step, :, :running]  # (d, running)
             if below is None:
-                tokens = np.stack([ids[rows, place] for place in places])
-                gates = look_up(inputs, cell, tokens, x.of(running))
+                gates = inputs.look_up(places[step, ..., :running], x.of(running))
             else:
-                read = np.stack([below[rows, place] for place in places])  # (d, running, U)
-                gates = np.matmul(read, inputs, out=x.of(running))
+                gates = np.matmul(below[rows[:running], read], inputs, out=x.of(running))
                 gates += cell.bias
             cell.step(gates, [state[:, :running] for state in states], scratch.of(running))
             if looked_at:
-                for direction, place in enumerate(places):
+                for direction, backwards in enumerate(self._backwards):
                     columns = slice(direction * units, (direction + 1) * units)
-                    outputs[rows, place, columns] = states[0][direction, :running]
+                    if backwards:
+                        outputs[rows[:running], read[direction], columns] = states[0][
+                            direction, :running
+                        ]
+                    else:
+                        outputs[:running, step, columns] = states[0][direction, :running]
         return outputs, [state.transpose(1, 0, 2).reshape(n, -1) for state in states]
+
+    def _positions(self, lengths: np.ndarray, width: int) -> np.ndarray:
+        """Which token of each row every step reads, `(S, d, n)`; behind a row's end, any."""
+        steps = np.arange(width)[:, None]
+        onwards = np.broadcast_to(steps, (width, len(lengths)))
+        back = np.maximum(lengths - 1 - steps, 0)
+        return np.stack([back if backwards else onwards for backwards in self._backwards], axis=1)

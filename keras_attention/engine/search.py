@@ -64,14 +64,17 @@ def greedy(model: Decoder, ids: np.ndarray, lengths: np.ndarray) -> Decoded:
         log_probabilities, weights = progress.advance(token)
         token = log_probabilities.argmax(axis=-1)
         gain = log_probabilities[np.arange(len(token)), token]
-        score[row_of] += np.where(finished, np.float32(0), gain)
+        gain[finished] = 0.0
+        score[row_of] += gain
         finished |= token == END
-        token[finished] = PADDING
+        ended = np.count_nonzero(finished)
+        if ended:
+            token[finished] = PADDING
+            if weights is not None:
+                weights[finished] = 0.0
         said.append(_spread(token, row_of, n))
         if weights is not None:
-            weights[finished] = 0.0
             looked.append(_spread(weights, row_of, n))
-        ended = np.count_nonzero(finished)
         if ended == len(finished):
             break
         if ended > _DROPPED_SHARE * len(finished):

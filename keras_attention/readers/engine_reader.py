@@ -46,7 +46,6 @@ class EngineReader:
         length_penalty: Of a beam search for which no other is named.
     """
 
-    rows_per_batch = 512
     least_rows_per_batch = 32  # fewer are not worth a thread
     needs_warm_up = False
 

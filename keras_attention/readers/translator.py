@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +26,8 @@ ENGINES = ("numpy", "tensorflow")
 class Reader(Protocol):
     """One kind of model file, opened.
 
-    A reader may also have `rows_per_batch` and `least_rows_per_batch`, where it wants batches of
-    other sizes, and `needs_warm_up`, False where the first batch need not be by itself.
+    A reader may also have `least_rows_per_batch`, where few texts should be divided among threads,
+    and `needs_warm_up`, False where the first batch need not be by itself.
     """
 
     has_attention: bool
@@ -162,9 +163,8 @@ class Translator:
 
     def _rows_per_batch(self, n: int) -> int:
         """Texts of a batch: of few texts, so many that every thread has some."""
-        most = getattr(self._reader, "rows_per_batch", ROWS_PER_BATCH)
-        least = getattr(self._reader, "least_rows_per_batch", most)
-        return min(most, max(least, -(-n // self._reader.batches_at_once)))
+        least = getattr(self._reader, "least_rows_per_batch", ROWS_PER_BATCH)
+        return min(ROWS_PER_BATCH, max(least, math.ceil(n / self._reader.batches_at_once)))
 
 
 def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:

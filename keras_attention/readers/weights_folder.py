@@ -1,7 +1,8 @@
 """An export's weights in an open format, with all that is needed to decode with them.
 
-`weights/NAME.safetensors` holds the tensors and, in its header, the description that `weights/NAME.json`
-repeats: one file is the whole model. docs/shipping.md says how to write a reader in another language.
+`weights/NAME.safetensors` holds the tensors and, in its header, the description that
+`weights/NAME.json` repeats: one file is the whole model. docs/shipping.md says how to write a
+reader in another language.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies
 
-from keras_attention.engine.cells import CELLS, Buffer, look_up, token_table
+from keras_attention.engine.cells import CELLS, Buffer, TokenTable
 
 
 def sigmoid(x):
@@ -51,10 +51,10 @@ def test_a_step_is_that_of_the_papers(kind, seed, rows, units, directions, scale
     c = drawn(directions, rows, units)
 
     cell = CELLS[kind](recurrent, biases)
-    table = token_table(cell, embedding, kernels)
+    table = TokenTable(cell, embedding, kernels)
     x, scratch = (Buffer(cell, directions, rows + 2, units).of(rows) for _ in range(2))
     states = [2 * h, c.copy()][: cell.parts]  # hidden states are carried doubled
-    cell.step(look_up(table, cell, tokens, x), states, scratch)
+    cell.step(table.look_up(table.places(tokens), x), states, scratch)
 
     for direction in range(directions):
         weights = kernels[direction], recurrent[direction], biases[direction]

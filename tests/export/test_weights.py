@@ -121,7 +121,8 @@ def test_a_reader_of_forty_lines_gives_the_same(exported):
     texts = random_texts(run.source, 30, seed=5)
     blocked = ("tensorflow", "keras", "keras_attention")
     out = run_python(IN_PLAIN_NUMPY, files_of(export)[0], json.dumps(texts), blocked=blocked)
-    for (text, score), ours in zip(json.loads(out), Translator.load(export).translate(texts)):
+    expected = Translator.load(export).translate(texts)
+    for (text, score), ours in zip(json.loads(out), expected, strict=True):
         assert text == ours.text
         assert score == pytest.approx(ours.log_probability, abs=1e-4)
 

@@ -81,6 +81,7 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
     """What to time: name → a function without arguments that returns the answer."""
     import tensorflow as tf
 
+    from keras_attention.readers.engine_reader import EngineReader
     from keras_attention.readers.export_layout import described_version, read_manifest
     from keras_attention.readers.litert_reader import LiteRTReader
     from keras_attention.readers.run_reader import RunReader
@@ -103,6 +104,7 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
         return call
 
     calls = {
+        "NumPy": translate(EngineReader.load(run)),
         "LiteRT float32": translate(LiteRTReader(litert / f"{manifest['name']}.tflite")),
         "LiteRT int8": translate(LiteRTReader(litert / f"{manifest['name']}.int8.tflite")),
         "SavedModel serving_default": signature("serving_default"),

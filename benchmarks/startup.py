@@ -11,12 +11,15 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 from benchmarks.result_files import add_out_option, write_results
 
 ROOT = pathlib.Path(__file__).parent.parent
 TEXT = "september 27, 1994"
+TENSORFLOW = ["--engine", "tensorflow"]
+PICTURE = os.path.join(tempfile.gettempdir(), "startup.png")
 
 
 def commands(models: list[str]) -> dict[str, list[str]]:
@@ -31,7 +34,11 @@ def commands(models: list[str]) -> dict[str, list[str]]:
     }
     for model in models:
         kind = pathlib.Path(model).suffix or "folder"
-        found[f"translate {kind}"] = ["-m", "keras_attention", "translate", model, TEXT]
+        verb = ["-m", "keras_attention"]
+        found[f"translate {kind}"] = [*verb, "translate", model, TEXT]
+        if kind == "folder":
+            found["translate folder, TensorFlow"] = [*found["translate folder"], *TENSORFLOW]
+            found["plot folder"] = [*verb, "plot", model, TEXT, "--out", PICTURE]
     return found
 
 

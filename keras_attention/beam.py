@@ -35,7 +35,8 @@ from keras_attention._runtime.command_line import Parser, exit_with_user_errors
 from keras_attention._runtime.installation import missing_extra
 from keras_attention.errors import UserError
 from keras_attention.pairs.lines import is_blank, strip_line
-from keras_attention.readers.export_layout import described_version, read_manifest
+from keras_attention.readers.export_layout import read_manifest
+from keras_attention.readers.translator import Translator, needs_tensorflow
 
 
 def _tell_what_is_needed(arguments: list[str]) -> None:
@@ -58,7 +59,6 @@ except ImportError:
 # Sources are batched with others of the same range of lengths; the last range is open.
 LENGTH_BOUNDARIES = [8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 256, 512, 1024]
 ROWS_PER_BATCH = 256
-POSITIONS_PER_BATCH = 65_536
 
 NAMESPACE = "keras_attention"
 
@@ -71,11 +71,12 @@ class Result(NamedTuple):
     confidence: float
 
 
-class SavedModelHandler(ModelHandler[str, Result, Any]):
-    """Lets `RunInference` translate texts with the SavedModel of an export, greedily.
+class ExportHandler(ModelHandler[str, Result, Translator]):
+    """Lets `RunInference` translate texts with an export, greedily.
 
     Texts, also keyed ones, are batched with texts of similar length, so that little is padding.
-    Beam's own TensorFlow handler cannot be used: under Keras 3 it refuses a SavedModel.
+    An export with weights in an open format is read without TensorFlow; of an older one every
+    worker loads the SavedModel.
 
     Args:
         export: The export folder, as every worker sees it.
@@ -90,40 +91,22 @@ class SavedModelHandler(ModelHandler[str, Result, Any]):
         )
         self._export = export
 
-    def load_model(self) -> Any:
-        """The loaded SavedModel; called once on each worker, which alone imports TensorFlow."""
-        from keras_attention._runtime.quiet import import_tensorflow_quietly
+    def load_model(self) -> Translator:
+        """The opened export; called once on each worker."""
+        if needs_tensorflow(self._export, None):
+            from keras_attention._runtime.quiet import import_tensorflow_quietly
 
-        export = pathlib.Path(self._export)
-        folder = described_version(export, read_manifest(export))
-        import_tensorflow_quietly()
-        import tensorflow as tf
-
-        return tf.saved_model.load(str(folder))
+            import_tensorflow_quietly()
+        return Translator.load(self._export)
 
     def run_inference(
-        self, batch: Sequence[str], model: Any, inference_args: dict | None = None
+        self, batch: Sequence[str], model: Translator, inference_args: dict | None = None
     ) -> Iterable[Result]:
-        """Translates the texts of one batch, few at a time where they are long."""
-        rows = max(1, POSITIONS_PER_BATCH // max(map(len, batch)))
-        return [
-            result
-            for first in range(0, len(batch), rows)
-            for result in _translate(batch[first : first + rows], model)
-        ]
+        """Translates the texts of one batch; where they are long, the model takes few at a time."""
+        return [Result(t.text, t.log_probability, t.confidence) for t in model.translate(batch)]
 
     def get_metrics_namespace(self) -> str:
         return NAMESPACE
-
-
-def _translate(texts: Sequence[str], model: Any) -> Iterator[Result]:
-    import tensorflow as tf
-
-    outputs = model.signatures["serving_default"](text=tf.constant(list(texts), tf.string))
-    names = ("text", "log_probability", "confidence")
-    columns = (outputs[name].numpy().tolist() for name in names)
-    for text, log_probability, confidence in zip(*columns, strict=True):
-        yield Result(text.decode(), log_probability, confidence)
 
 
 def text_length(element: str | tuple[Any, str]) -> int:
@@ -219,7 +202,7 @@ def translate_files(
     )
     _ = (
         lines.texts
-        | "Translate" >> RunInference(KeyedModelHandler(SavedModelHandler(export)))
+        | "Translate" >> RunInference(KeyedModelHandler(ExportHandler(export)))
         | "Translation lines" >> beam.Map(_format_result)
         | "Write translations"
         >> beam.io.WriteToText(f"{output}-translations", file_name_suffix=".tsv")

@@ -1,11 +1,9 @@
-"""Bulk translation on Apache Beam: every line of the input is answered or accounted for.
-
-The model is a stand-in that reverses its text, in the layout of an export.
-"""
+"""Bulk translation on Apache Beam: every line of the input is answered or accounted for."""
 
 import bz2
 import gzip
-import json
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -15,34 +13,18 @@ with warnings.catch_warnings():
     pytest.importorskip("apache_beam", reason="needs pip install -r requirements-beam.txt")
     import keras_attention.beam as bulk
 
-import tensorflow as tf  # noqa: E402
-
-from keras_attention.readers.export_layout import FORMAT  # noqa: E402
+from keras_attention.readers.engine_reader import EngineReader  # noqa: E402
+from keras_attention.readers.translator import Translator  # noqa: E402
+from tests.support import ROOT  # noqa: E402
 from tests.support.commands import call  # noqa: E402
+from tests.support.exports import random_export  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Reverse(tf.Module):
-    """Texts backwards; the log-probability is minus the length."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def translate(self, text):
-        characters = tf.strings.unicode_split(text, "UTF-8")
-        backwards = tf.strings.reduce_join(tf.reverse(characters.to_tensor(), [1]), axis=1)
-        score = -tf.cast(characters.row_lengths(), tf.float32)
-        return {"text": backwards, "log_probability": score, "confidence": tf.exp(score)}
-
-
 @pytest.fixture(scope="module")
-def export(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("export")
-    module = Reverse()
-    signatures = {"serving_default": module.translate}
-    tf.saved_model.save(module, str(folder / "serving" / "reverse" / "3"), signatures)
-    manifest = {"format": FORMAT, "name": "reverse", "version": 3}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return folder
+def export():
+    return random_export()[1]
 
 
 def rows(folder, name):
@@ -72,8 +54,14 @@ def test_every_line_is_translated_or_set_aside(export, tmp_path):
 
     good = [(str(tmp_path / "a.txt"), str(n + 1), t) for n, t in enumerate(texts) if n not in bad]
     good += [(str(tmp_path / "b.txt.gz"), "1", "abc"), (str(tmp_path / "b.txt.gz"), "2", "no end")]
-    expected = [[path, n, text[::-1], f"{-len(text):.6f}"] for path, n, text in good]
-    assert [row[:4] for row in rows(tmp_path, "out-translations")] == expected
+    answers = Translator.load(export).translate([text for _, _, text in good])
+    given = rows(tmp_path, "out-translations")
+    assert [row[:3] for row in given] == [
+        [path, n, answer.text] for (path, n, _), answer in zip(good, answers, strict=True)
+    ]
+    for row, answer in zip(given, answers, strict=True):
+        assert float(row[3]) == pytest.approx(answer.log_probability, abs=1e-4)
+        assert float(row[4]) == pytest.approx(answer.confidence, abs=1e-4)
     malformed = rows(tmp_path, "out-malformed")
     assert [int(row[1]) - 1 for row in malformed] == list(bad)
     reasons = ["invalid UTF-8 at byte 1", "empty", "holds a NUL character", "101 characters, more"]
@@ -83,29 +71,44 @@ def test_every_line_is_translated_or_set_aside(export, tmp_path):
 
 
 def test_texts_meet_others_of_their_length():
-    handler = bulk.SavedModelHandler("anywhere", rows_per_batch=7)
+    handler = bulk.ExportHandler("anywhere", rows_per_batch=7)
     batching = handler.batch_elements_kwargs()
     assert batching["max_batch_size"] == 7
     assert batching["bucket_boundaries"] == bulk.LENGTH_BOUNDARIES
     assert batching["length_fn"]("four") == batching["length_fn"]((("path", 1), "four")) == 4
 
 
+def test_an_export_is_opened_without_tensorflow(export):
+    code = (
+        "import sys, warnings; warnings.simplefilter('ignore'); import keras_attention.beam as b\n"
+        "handler = b.ExportHandler(sys.argv[1]); model = handler.load_model()\n"
+        "print(handler.run_inference(['abc'], model)[0].text)\n"
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(export)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == Translator.load(export).translate(["abc"])[0].text + "\n"
+
+
 def test_long_texts_are_translated_few_at_a_time(export, monkeypatch):
-    handler = bulk.SavedModelHandler(str(export))
-    model = handler.load_model()
+    handler = bulk.ExportHandler(str(export))
     sizes = []
-    translate = bulk._translate
+    translate = EngineReader.translate_batch
 
-    def counted(texts, model):
+    def counted(self, texts, *rest):
         sizes.append(len(texts))
-        return translate(texts, model)
+        return translate(self, texts, *rest)
 
-    monkeypatch.setattr(bulk, "_translate", counted)
-    monkeypatch.setattr(bulk, "POSITIONS_PER_BATCH", 20)
+    monkeypatch.setattr(EngineReader, "translate_batch", counted)
+    monkeypatch.setattr("keras_attention.readers.translator.POSITIONS_PER_BATCH", 20)
     texts = ["abcdefghi", "ab", "abc", "a" * 10, "z"]
-    results = handler.run_inference(texts, model)
-    assert [result.text for result in results] == [text[::-1] for text in texts]
-    assert sizes == [2, 2, 1]
+    results = handler.run_inference(texts, handler.load_model())
+    assert [result.text for result in results] == [
+        translation.text for translation in Translator.load(export).translate(texts)
+    ]
+    assert sorted(sizes[:3]) == [1, 1, 3]
 
 
 def test_mistakes_are_told_before_anything_runs(export, tmp_path):

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from keras_attention._runtime.command_line import Parser
-from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention._runtime.quiet import import_tensorflow_quietly, silent_standard_error
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.errors import UserError
+from keras_attention.readers.translator import ENGINES, Translator, needs_tensorflow
 from keras_attention.text.repair import argument_bytes, repaired
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
@@ -47,24 +48,35 @@ def program() -> str:
     return "keras-attention" if script else "python -m keras_attention"
 
 
-def load_translator(path: str):
-    """`Translator.load`, with TensorFlow kept quiet, or not imported where it isn't needed."""
-    if not path.endswith(".tflite"):
+def add_engine_option(parser: Parser) -> None:
+    """Adds `--engine`, for verbs that read a model."""
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        help="what computes: numpy (default), or tensorflow, the Keras model of a run or the "
+        "SavedModel of an export",
+    )
+
+
+def load_translator(path: str, engine: str | None = None) -> Translator:
+    """`Translator.load`, with TensorFlow kept quiet where it is needed at all."""
+    if needs_tensorflow(path, engine):
         divide_cores()
         import_tensorflow_quietly()
-    from keras_attention.readers.translator import Translator
-
+    if path.endswith(".tflite"):
+        with silent_standard_error():  # LiteRT announces its CPU kernels
+            return Translator.load(path, engine)
     joined = "," in path and not os.path.exists(path)
-    return Translator.load(path.split(",") if joined else path)
+    return Translator.load(path.split(",") if joined else path, engine)
 
 
-def load_attention_translator(path: str, verb: str):
+def load_attention_translator(path: str, verb: str, engine: str | None = None) -> Translator:
     """`load_translator`, for verbs that need attention weights.
 
     Raises:
         UserError: the model has none.
     """
-    translator = load_translator(path)
+    translator = load_translator(path, engine)
     if not translator.has_attention:
         raise UserError(
             f"{path}: is a model without attention, so there is nothing to {verb}; train one with "

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from keras_attention._runtime.standard_streams import lines_as_they_come, write_line
 from keras_attention.commands import (
     MODEL_HELP,
+    add_engine_option,
     check_beam_width,
     load_translator,
     texts_of_arguments,
@@ -37,13 +38,14 @@ def run(arguments: list[str]) -> None:
         metavar="P",
         help="abstain below this confidence: print an empty line (with --scores still its scores)",
     )
+    add_engine_option(parser)
     options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
     check_beam_width(options.beam_width)
     if not 0.0 <= options.min_confidence <= 1.0:
         raise UserError(
             f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
         )
-    translator = load_translator(options.model)
+    translator = load_translator(options.model, options.engine)
     given = texts_of_arguments(options.texts)
     for texts in _in_chunks(given) if given else _from_standard_input():
         for result in translator.translate(texts, options.beam_width):

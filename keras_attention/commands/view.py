@@ -8,6 +8,7 @@ import pathlib
 from keras_attention._runtime.files import write_text
 from keras_attention.commands import (
     MODEL_HELP,
+    add_engine_option,
     load_attention_translator,
     texts_of_arguments,
     verb_parser,
@@ -41,12 +42,13 @@ def run(arguments: list[str]) -> None:
     parser.add_argument(
         "--out", default="attention.html", metavar="FILE.html", help="default: attention.html"
     )
+    add_engine_option(parser)
     options = parser.parse_args(arguments)
     if options.examples < 1:
         raise UserError(f"--examples: must be at least 1. Received: {options.examples}")
     if not (options.data or options.text):
         raise UserError("--text: give at least one text, or a DATA.tsv, to show")
-    translator = load_attention_translator(options.model, "view")
+    translator = load_attention_translator(options.model, "view", options.engine)
     from keras_attention.web.viewer import render
 
     pairs = [Pair(text, None) for text in texts_of_arguments(options.text)]

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.files import make_folder
+from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import (
     HOSTILE_SOURCES,
@@ -25,14 +26,17 @@ from keras_attention.export.litert import write_litert
 from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
 from keras_attention.export.saved_model import write_saved_model
 from keras_attention.export.warmup import replay_warmup
+from keras_attention.export.weights import write_run_weights
 from keras_attention.models.inference import InferenceModel
 from keras_attention.pairs.splits import load_splits
+from keras_attention.readers.engine_reader import EngineReader
 from keras_attention.readers.export_layout import (
     BUILDING,
     FORMAT,
     INFERENCE,
     LITERT,
     SERVING,
+    WEIGHTS,
     write_manifest,
 )
 from keras_attention.readers.litert_reader import LiteRTReader
@@ -162,6 +166,7 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     inference.save(aside / INFERENCE)
     (aside / LITERT).mkdir()
     write_litert(run, aside / LITERT, options.name, options.longest_source)
+    write_run_weights(run, aside, options.name, options.beam_width, options.length_penalty)
     write_manifest(aside, _description(run, options, served.signatures))
 
 
@@ -200,11 +205,16 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     )
     saved_model = Translator(SavedModelReader(aside))
     plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
+    with silent_standard_error():  # LiteRT announces its CPU kernels
+        litert = [Translator(LiteRTReader(aside / path)) for path in (plain, quantised)]
+    weights, engine = f"{WEIGHTS}/{name}.safetensors", Translator(EngineReader.load_export(aside))
     rows = [
         row(INFERENCE, Translator(reloaded), greedy),
         row(f"{SERVING}/{name}", saved_model, greedy),
         row(f"{SERVING}/{name} beam", saved_model, beams, beam_width),
-        row(plain, Translator(LiteRTReader(aside / plain)), greedy),
+        row(weights, engine, greedy),
+        row(f"{weights} beam", engine, beams, beam_width),
+        row(plain, litert[0], greedy),
     ]
     for checked in rows:
         if not checked.parity.holds:
@@ -213,7 +223,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
                 f"{checked.parity.first_difference}"
             )
     # Quantised weights are other weights: what differs is told, not refused.
-    return [*rows, row(quantised, Translator(LiteRTReader(aside / quantised)), greedy)]
+    return [*rows, row(quantised, litert[1], greedy)]
 
 
 def _inference_model(run: Run) -> InferenceModel:

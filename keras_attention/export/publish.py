@@ -16,6 +16,7 @@ from keras_attention.readers.export_layout import (
     INFERENCE,
     LITERT,
     SERVING,
+    WEIGHTS,
     read_manifest,
     versions_in,
     write_manifest,
@@ -35,14 +36,17 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
     """
     manifest = read_manifest(aside)
     sync_files(aside)
-    (out / LITERT).mkdir(exist_ok=True)
-    for path in [aside / INFERENCE, *sorted((aside / LITERT).iterdir())]:
+    folders = (LITERT, WEIGHTS)
+    for folder in folders:
+        (out / folder).mkdir(exist_ok=True)
+    for path in [aside / INFERENCE, *(p for f in folders for p in sorted((aside / f).iterdir()))]:
         os.replace(path, out / path.relative_to(aside))
     versions = out / SERVING / manifest["name"]
     versions.mkdir(parents=True, exist_ok=True)
     version = max(versions_in(versions), default=0) + 1
     os.rename(aside / SERVING / manifest["name"] / "1", versions / str(version))
-    parts = [out / INFERENCE, *(out / LITERT).iterdir(), *(versions / str(version)).rglob("*")]
+    parts = [out / INFERENCE, *(versions / str(version)).rglob("*")]
+    parts += [path for folder in folders for path in (out / folder).iterdir()]
     files = {
         path.relative_to(out).as_posix(): {
             "bytes": path.stat().st_size,

@@ -12,6 +12,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 SERVING = "serving"
 LITERT = "litert"
+WEIGHTS = "weights"
 INFERENCE = "inference.keras"
 # An export is built in a folder of this prefix, beside what it will replace.
 BUILDING = ".building-"

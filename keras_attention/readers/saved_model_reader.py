@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import described_version, read_manifest
+from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM, normalise
 from keras_attention.text.tokens import split_tokens
@@ -20,7 +21,7 @@ from keras_attention.text.tokens import split_tokens
 NO_HYPOTHESIS = -5e8
 
 
-class SavedModelReader:
+class SavedModelReader(ProcessBound):
     """Translates with the version in an export folder that its manifest describes.
 
     Args:
@@ -33,6 +34,7 @@ class SavedModelReader:
     batches_at_once = CONCURRENT_BATCHES
 
     def __init__(self, export: str | pathlib.Path):
+        super().__init__()
         export = pathlib.Path(export)
         manifest = read_manifest(export)
         self.source_kind = manifest["source_tokens"]
@@ -58,6 +60,7 @@ class SavedModelReader:
         Raises:
             UserError: another beam width or length penalty.
         """
+        self.check_process()
         beam = beam_width > 1
         if beam and beam_width != self._beam_width:
             raise UserError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 import sys
 import time
@@ -26,12 +27,12 @@ from keras_attention.batching.survey import Survey, survey
 from keras_attention.config import Config
 from keras_attention.errors import UserError
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
-from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_stream import PairStream
 from keras_attention.pairs.splits import Splits
 from keras_attention.readers.calibration import save_calibration
+from keras_attention.readers.engine_reader import engine_from_model
 from keras_attention.readers.run import save_model
 from keras_attention.readers.run_folder import (
     CALIBRATION,
@@ -42,7 +43,6 @@ from keras_attention.readers.run_folder import (
     remove_run,
     write_history,
 )
-from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
 from keras_attention.text.vocabulary import Vocabulary, save_vocabularies
@@ -82,7 +82,7 @@ class Trained:
 def _telling_of_memory():
     try:
         yield
-    except tf.errors.ResourceExhaustedError:
+    except (tf.errors.ResourceExhaustedError, MemoryError):
         raise UserError(
             "--units: the model, a batch or an output does not fit into memory; make --units, "
             "--embedding-size, --layers, --batch-size or --longest-output smaller"
@@ -139,9 +139,7 @@ def train(
         prepare(model)
     optimizer = make_optimizer(config, seen.batches * config.epochs)
     optimizer.build(model.trainable_variables)
-    inference = InferenceModel.from_training_model(model, config, config.longest_output)
-    reader = RunReader(inference, source, target)
-    translator = Translator(reader)
+    decoder = functools.partial(engine_from_model, model, config, source, target)
 
     best = model.get_weights()
     if progress.epochs_done:
@@ -153,10 +151,12 @@ def train(
     best = _follow_chief(task, config, progress, model, optimizer, best)
     trained_before = progress.seconds
     best, valid = _train_epochs(
-        config, splits, seen, model, optimizer, translator, progress, best, log, task
+        config, splits, seen, model, optimizer, decoder, progress, best, log, task
     )
     model.set_weights(best)
     save_model(config.out, model)
+    reader = decoder()
+    translator = Translator(reader)
     valid = valid or evaluate(translator, splits.valid)
     reader.calibration = valid.fit_calibration()
     save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
@@ -212,7 +212,7 @@ def _follow_chief(task: Task, config, progress: Progress, model, optimizer, best
 
 
 def _train_epochs(
-    config, splits, seen, model, optimizer, translator, progress, best, log, task
+    config, splits, seen, model, optimizer, decoder, progress, best, log, task
 ) -> tuple[list[np.ndarray], Evaluation | None]:
     """Trains until the last epoch or until nothing gets better.
 
@@ -233,6 +233,7 @@ def _train_epochs(
         log(f"Epoch {epoch + 1}/{config.epochs}")
         loss, norm = _train_one_epoch(config, pairs, seen, training_step, epoch)
         valid_loss = _mean_loss(loss_step, valid_pairs)
+        translator = Translator(decoder())  # of the weights as they are now
         valid = evaluate(translator, splits.valid)
         # All workers see the same but for rounding; they must also decide the same.
         (score,) = from_chief(task, [np.array([valid.exact_match, -valid_loss])])

@@ -79,6 +79,7 @@ class TestWhatIsWritten:
         assert set(listing(exported[1])) == {
             *("inference.keras", "manifest.json"),
             *(f"litert/{name}{suffix}" for suffix in (".tflite", ".int8.tflite", ".json")),
+            *(f"weights/{name}{suffix}" for suffix in (".safetensors", ".json")),
             *(f"{version}/{file}" for file in ("saved_model.pb", "fingerprint.pb")),
             *(f"{version}/variables/variables.{x}" for x in ("index", "data-00000-of-00001")),
             *(f"{version}/assets.extra/tf_serving_warmup_requests",),
@@ -118,6 +119,7 @@ class TestWhatIsWritten:
         assert manifest["software"]["tensorflow"] == tf.__version__
         assert set(manifest["checks"]) == {
             *("inference.keras", f"serving/{name}", f"serving/{name} beam"),
+            *(f"weights/{name}.safetensors", f"weights/{name}.safetensors beam"),
             *(f"litert/{name}.tflite", f"litert/{name}.int8.tflite"),
         }
         for artefact, figures in manifest["checks"].items():
@@ -179,7 +181,7 @@ class TestVersions:
         (copy / ".writing-abcmanifest.json").write_text("{")
         export_folder.export(run, [], copy, options_of(copy))
         assert sorted(p.name for p in copy.iterdir()) == [
-            *("inference.keras", "litert", "manifest.json", "serving")
+            *("inference.keras", "litert", "manifest.json", "serving", "weights")
         ]
 
     def test_two_at_once_are_refused(self, run, quick, copy, monkeypatch):
@@ -280,7 +282,7 @@ class TestParityDecides:
         rows = export_folder._check(run, texts, copy, options_of(copy))
         every = 8 + len(HOSTILE_SOURCES)
         readable = 8 + sum(len(text) <= 64 for text in HOSTILE_SOURCES)
-        assert compared == [every, every, every, readable, readable]
+        assert compared == [*[every] * 5, readable, readable]
         assert [row.parity.n for row in rows] == compared
 
     def test_quantised_differences_are_told_and_not_refused(self, run, copy, monkeypatch):
@@ -376,9 +378,10 @@ def test_the_table_names_each_artefact_once(exported, run, tmp_path, quick, monk
     name = pathlib.Path(run.config.out).name
     assert [row.split("  ")[0] for row in rows] == [
         *("inference.keras", f"serving/{name}", f"serving/{name} beam"),
+        *(f"weights/{name}.safetensors", f"weights/{name}.safetensors beam"),
         *(f"litert/{name}.tflite", f"litert/{name}.int8.tflite"),
     ]
-    assert all(f"{40 + len(HOSTILE_SOURCES)}/" in row for row in rows[:3])
+    assert all(f"{40 + len(HOSTILE_SOURCES)}/" in row for row in rows[:5])
 
 
 RUN_OF_DEFAULTS = ROOT / "runs" / "dates"

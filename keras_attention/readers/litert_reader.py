@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_attention._runtime.installation import missing_extra
 from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
@@ -117,9 +118,7 @@ def _signature_runner(path: pathlib.Path, threads: int):
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError:
-        raise UserError(
-            f"{path}: reading it needs ai-edge-litert; `pip install ai-edge-litert`"
-        ) from None
+        raise missing_extra(str(path), "application") from None
     if not path.is_file():
         raise UserError(f"{path}: no such file; name a .tflite file of an export")
     try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from keras_attention._runtime.keras_settings import require_plain_tensorflow
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import is_export
 from keras_attention.readers.run_folder import is_run
@@ -53,19 +54,22 @@ class Translator:
                 of the runs' probabilities at every step.
 
         Raises:
-            UserError: nothing that can be read as a model is there, or the runs of an ensemble do
-                not fit together.
+            UserError: nothing that can be read as a model is there, the runs of an ensemble do not
+                fit together, or Keras was told to use another backend than TensorFlow or to compute
+                in other numbers than float32.
         """
         if not isinstance(path, (str, os.PathLike)):
+            require_plain_tensorflow()
             from keras_attention.readers.run_reader import RunReader
 
             return cls(RunReader.load_ensemble([pathlib.Path(part) for part in path]))
         path = pathlib.Path(path)
-        if path.suffix == ".tflite":
+        if path.suffix == ".tflite" and not path.is_dir():
             from keras_attention.readers.litert_reader import LiteRTReader
 
             return cls(LiteRTReader(path))
         if is_run(path):
+            require_plain_tensorflow()
             from keras_attention.readers.run_reader import RunReader
 
             return cls(RunReader.load(path))

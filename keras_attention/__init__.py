@@ -48,7 +48,16 @@ def __getattr__(name: str):
     if name == "Attention":
         # Saved models may hold these layers, too; imported, they are known to Keras' loading.
         importlib.import_module(f"{__name__}.layers.sequence")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        # Imported here: whoever has all parts never needs it.
+        from keras_attention._runtime.installation import error_of_missing_module
+
+        missing = error_of_missing_module(error, f"keras_attention.{name}")
+        if missing is None:
+            raise
+        raise ModuleNotFoundError(str(missing), name=error.name) from None
 
 
 def __dir__():

@@ -329,9 +329,13 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def merge(file_fields: dict, flags: dict) -> Config:
     """A config from the fields of a file and the flags of a command line; flags win.
 
-    A clipping rule given by a flag replaces the one of the file, whichever of the two it is.
+    A clipping rule given by a flag replaces the one of the file, whichever of the two it is; so
+    does --resume or --overwrite: the file may be the run's own, which says how it was started.
     """
     fields = dict(file_fields)
+    if flags.get("resume") or flags.get("overwrite"):
+        fields.pop("resume", None)
+        fields.pop("overwrite", None)
     if flags.get("clipnorm") is not None or flags.get("global_clipnorm") is not None:
         fields.pop("clipnorm", None)
         fields.pop("global_clipnorm", None)

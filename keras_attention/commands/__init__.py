@@ -63,7 +63,7 @@ def load_translator(path: str, engine: str | None = None) -> Translator:
     if needs_tensorflow(path, engine):
         divide_cores()
         import_tensorflow_quietly()
-    if path.endswith(".tflite"):
+    if path.endswith(".tflite") and not os.path.isdir(path):
         with silent_standard_error():  # LiteRT announces its CPU kernels
             return Translator.load(path, engine)
     joined = "," in path and not os.path.exists(path)

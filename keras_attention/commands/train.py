@@ -28,6 +28,7 @@ from keras_attention.readers.run_folder import (
     is_finished,
     is_run,
     read_metrics,
+    resumption_of,
     write_metrics,
 )
 from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
@@ -59,7 +60,7 @@ def run(arguments: list[str]) -> None:
             metrics = _train(config, splits, task, started)
         except KeyboardInterrupt as stop:
             if is_run(out):
-                stop.add_note(f"--resume, with the same options, goes on with {out}")
+                stop.add_note(f"go on with `{resumption_of(out)}`")
             raise
         write_metrics(out, metrics)
         test = metrics["test"]

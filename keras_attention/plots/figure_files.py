@@ -32,6 +32,13 @@ def matplotlib_defaults() -> Iterator[None]:
         yield
 
 
+class ShownFigure(Figure):
+    """A Figure that a notebook shows when a cell returns it, though pyplot does not know it."""
+
+    def _repr_png_(self) -> bytes:
+        return figure_bytes(self, "png")
+
+
 def save_figure(figure: Figure, path: str | os.PathLike) -> pathlib.Path:
     """Writes `figure` to `path`, the format by its suffix: `.png`, `.svg` or `.pdf`.
 

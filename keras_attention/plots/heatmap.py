@@ -19,7 +19,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from keras_attention.plots.attention_map import empty_note
-from keras_attention.plots.figure_files import matplotlib_defaults, save_figure
+from keras_attention.plots.figure_files import ShownFigure, matplotlib_defaults, save_figure
 from keras_attention.plots.map_layout import (
     GAP,
     NOTE_SIZE,
@@ -125,7 +125,7 @@ def attention_colormap(style: str) -> Colormap:
 def _draw_figure(panels: list[Panel], columns: int | None, style: str) -> Figure:
     attention_colormap(style)  # an unknown style fails before anything is drawn
     with matplotlib_defaults():
-        figure = Figure(figsize=(1, 1), dpi=144, facecolor="white")
+        figure = ShownFigure(figsize=(1, 1), dpi=144, facecolor="white")
         renderer = FigureCanvasAgg(figure).get_renderer()
 
         def text_size(text: str, font: FontProperties) -> tuple[float, float]:

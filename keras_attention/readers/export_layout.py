@@ -6,6 +6,7 @@ import json
 import pathlib
 
 from keras_attention._runtime.files import write_text
+from keras_attention._runtime.installation import command_for
 from keras_attention.errors import UserError
 
 FORMAT = 1
@@ -33,16 +34,19 @@ def read_manifest(export: pathlib.Path) -> dict:
     path = export / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(
-            f"{export}: holds no finished export (no {MANIFEST}); run `python export.py` again"
+            f"{export}: holds no finished export (no {MANIFEST}); "
+            f"run `{command_for('export')}` again"
         ) from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError:
-        raise UserError(f"{path}: is damaged; run `python export.py` again") from None
+        raise UserError(f"{path}: is damaged; run `{command_for('export')}` again") from None
     if not isinstance(manifest, dict):
-        raise UserError(f"{path}: is damaged; run `python export.py` again")
+        raise UserError(f"{path}: is damaged; run `{command_for('export')}` again")
     if manifest.get("format") != FORMAT:
-        raise UserError(f"{path}: is of another format; run `python export.py` again")
+        raise UserError(f"{path}: is of another format; run `{command_for('export')}` again")
     return manifest
 
 
@@ -63,7 +67,7 @@ def described_version(export: pathlib.Path, manifest: dict) -> pathlib.Path:
     folder = export / SERVING / manifest["name"]
     versions = versions_in(folder)
     if not versions:
-        raise UserError(f"{folder}: holds no version; run `python export.py` again")
+        raise UserError(f"{folder}: holds no version; run `{command_for('export')}` again")
     version = manifest["version"] if manifest["version"] in versions else versions[-1]
     return folder / str(version)
 

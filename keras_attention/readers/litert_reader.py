@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_attention._runtime.installation import missing_extra
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
@@ -132,9 +133,7 @@ class _Interpreters:
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
-            raise UserError(
-                f"{path}: reading it needs ai-edge-litert; `pip install ai-edge-litert`"
-            ) from None
+            raise missing_extra(str(path), "application") from None
         if not path.is_file():
             raise UserError(f"{path}: no such file; name a .tflite file of an export")
         self._make = functools.partial(Interpreter, num_threads=threads)

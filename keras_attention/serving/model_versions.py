@@ -18,6 +18,7 @@ import tensorflow as tf
 from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_attention._runtime.installation import command_for
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import versions_in
 from keras_attention.serving.statuses import StatusError
@@ -112,7 +113,7 @@ class ModelVersions:
         self._states: dict[int, _State] = {}
         numbers = versions_in(folder)
         if not numbers:
-            raise UserError(f"{folder}: holds no version; run `python export.py` again")
+            raise UserError(f"{folder}: holds no version; run `{command_for('export')}` again")
         newest = folder / str(numbers[-1])
         try:
             self.current = LoadedVersion.load(newest)

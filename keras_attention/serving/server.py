@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
+from keras_attention._runtime.installation import missing_extra
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import SERVING, read_manifest
 
@@ -22,10 +23,7 @@ try:
     import uvicorn
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 except ImportError:
-    raise UserError(
-        "serve: needs the packages of requirements-serve.txt; "
-        "`pip install -r requirements-serve.txt`"
-    ) from None
+    raise missing_extra("serve", "serve") from None
 
 from keras_attention.serving.application import Application, Settings
 from keras_attention.serving.batching import Batcher

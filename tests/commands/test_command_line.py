@@ -1,6 +1,7 @@
 """The commands: their options, their output, and how they end."""
 
 import dataclasses
+import errno
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import FORMAT, write_manifest
 from keras_attention.text.repair import RepairWarning
+from keras_attention.version import __version__
 from tests.support import ROOT
 from tests.support.commands import call, call_train, call_verb
 
@@ -101,6 +103,93 @@ def test_a_bad_value_in_a_file_names_the_file(tmp_path):
         parse("--config", tmp_path / "options.json")
 
 
+@pytest.mark.parametrize(
+    ("fields", "flags", "message"),
+    [
+        ({"units": 0}, ["--units", "8"], "{file}: --units: must be at least 1"),
+        ({"units": 7}, ["--epochs", "1"], "{file}: --units: must be even with --bidirectional"),
+        (
+            {"attention": "none"},
+            ["--attentional-layer"],
+            "--attentional-layer: needs a model with attention; leave it out. Received: "
+            "attention='none'; the other options are those of {file}",
+        ),
+    ],
+)
+def test_what_a_file_and_flags_say_together_names_the_file(tmp_path, fields, flags, message):
+    file = tmp_path / "options.json"
+    file.write_text(json.dumps(fields), encoding="utf-8")
+    done = call_train("--config", file, *flags)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: " + message.format(file=file))
+
+
+# --- arguments that begin with a dash
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["translate", "RUN", "-ab"],
+        ["plot", "-ab"],
+        ["plot", "RUN", "-ab"],
+        ["check", "-ab"],
+        ["view", "RUN", "-ab"],
+        ["evaluate", "RUN", "-ab"],
+        ["explain", "-ab"],
+        ["serve", "-ab"],
+        ["export", "-ab"],
+    ],
+)
+def test_what_begins_with_a_dash_and_is_no_option_names_the_two_dashes(arguments):
+    done = call_verb(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        "error: -ab: is not an option of this command; --help lists them; if it is a text or a "
+        "file, put -- before it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way"),
+    [
+        (["view", "RUN", "--text", "-ab"], "--text=-ab"),
+        (["plot", "RUN", "a", "--out", "-ab"], "--out=-ab"),
+        (["train", "--data", "-ab"], "--data=-ab"),
+    ],
+)
+def test_a_value_that_begins_with_a_dash_names_the_way_to_write_it(arguments, way):
+    done = call_verb(*arguments)
+    assert (done.status, done.out) == (2, "")
+    flag = way.partition("=")[0]
+    assert done.err.startswith(f"error: {flag}: expected one argument; ")
+    assert done.err.endswith(f"write {way}\n")
+
+
+@pytest.mark.parametrize("arguments", [["--", "a", "--", "b"], ["a", "--", "--", "b"]])
+def test_behind_two_dashes_everything_is_a_text(trained, arguments):
+    done = call_verb("translate", trained.path, *arguments)
+    assert done.status == 0, done.err
+    assert len(done.out.splitlines()) == 3
+    alone = call_verb("translate", trained.path, "--scores", stdin=b"a\n--\nb\n")
+    together = call_verb("translate", "--scores", trained.path, "--", "a", "--", "b")
+    assert together.out == alone.out
+    options = call_verb("translate", trained.path, "--", "--scores", "-h")
+    assert len(options.out.splitlines()) == 2 and "\t" not in options.out
+
+
+def test_files_and_models_may_stand_behind_two_dashes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-toy.tsv").write_bytes(b"ab\tba\nabc\tcba\nb\tb\n")
+    assert call_verb("check", "--", "-toy.tsv").status == 0
+    done = call_verb("translate", "--", "-run", "a")
+    assert done.err.startswith("error: -run: does not exist")
+
+
+def test_a_number_below_zero_is_a_text(trained):
+    assert call_verb("translate", trained.path, "-5").status == 0
+
+
 # --- how a command ends
 
 
@@ -109,6 +198,16 @@ def test_a_bad_value_in_a_file_names_the_file(tmp_path):
     [
         (UserError("a.tsv:3: is\nbroken"), 2, "error: a.tsv:3: is broken\n"),
         (KeyboardInterrupt(), 130, "stopped\n"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "runs/a"),
+            2,
+            "error: runs/a: No space left on device\n",
+        ),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "runs/a/config.json"),
+            2,
+            "error: runs/a/config.json: Permission denied\n",
+        ),
     ],
 )
 def test_how_it_ends(raised, status, said):
@@ -118,11 +217,12 @@ def test_how_it_ends(raised, status, said):
     assert call(main, []) == (status, "", said)
 
 
-def test_a_fault_of_ours_keeps_its_traceback():
+@pytest.mark.parametrize("fault", [RuntimeError("ours"), FileNotFoundError(2, "gone", "a")])
+def test_a_fault_of_ours_keeps_its_traceback(fault):
     def main(arguments):
-        raise RuntimeError("a fault of ours")
+        raise fault
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(type(fault)):
         call(main, [])
 
 
@@ -144,6 +244,26 @@ def test_a_closed_pipe_ends_quietly():
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize("door", [["train.py"], ["export.py"], ["-m", "keras_attention"]])
+def test_ctrl_c_while_modules_are_imported_is_one_line(door):
+    """The signal comes at the import of the named module, before a verb could have begun."""
+    script = f"""if True:
+        import builtins, os, runpy, signal, sys
+        really_import = builtins.__import__
+        def interrupting(name, *arguments, **options):
+            if name == "keras_attention.commands":
+                builtins.__import__ = really_import
+                os.kill(os.getpid(), signal.SIGINT)
+            return really_import(name, *arguments, **options)
+        builtins.__import__ = interrupting
+        sys.argv = {[door[-1], "check", "x"]!r}
+        run = runpy.run_module if {door[0] == "-m"} else runpy.run_path
+        run({door[-1]!r}, run_name="__main__")
+    """
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
 # --- verbs
 
 
@@ -155,6 +275,22 @@ def test_help_names_the_verbs():
     for verb in ("translate", "evaluate"):
         done = call_verb(verb, "--help")
         assert done.status == 0 and "--beam-width" in done.out
+    assert call_verb("--version").out == f"{__version__}\n"
+
+
+def test_train_and_export_are_verbs_too(tmp_path):
+    assert call_verb("train", "--help").out == call_train("--help").out
+    done = call_verb("export", tmp_path)
+    assert done.err.startswith(f"error: {tmp_path}: holds no run (no config.json); train one with")
+
+
+def test_away_from_a_clone_the_default_data_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = call_train()
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: --data: data/dates is not in this folder; name your pairs")
+    assert "python -m keras_attention.datasets.dates --out data/dates" in done.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ _RUN = re.compile(f"[{''.join(map(re.escape, _AS_BYTE))}]{{2,}}")
 @on_each_part
 def encoded_twice(part: Part, *_) -> Iterator[Finding]:
     """Text whose UTF-8 was read as Latin-1 or Windows-1252 and encoded again: cafÃ© for café."""
-    found = {}
+    found: dict[int, tuple[str, str]] = {}
     for index, pair in enumerate(part.pairs):
         for text in pair[:2]:
             if not text.isascii() and (mended := _decoded_once(text)) != text:

@@ -255,7 +255,8 @@ def _figures(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -> 
     numbers: dict = {"pairs": len(part.pairs)}
     for side, kind in (("source", source_tokens), ("target", target_tokens)):
         texts = [getattr(pair, side) for pair in part.pairs]
-        vocabulary, lengths = collections.Counter(), []
+        vocabulary: collections.Counter[str] = collections.Counter()
+        lengths: list[int] = []
         for text in texts:
             tokens = split_tokens(text, kind)
             lengths.append(len(tokens))

@@ -209,7 +209,7 @@ def unseen_tokens(
         effect = "read as unknown" if side == "source" else "can never be written"
         name = "character" if kind == "char" else "word"
         for part in parts[1:]:
-            unseen = collections.Counter()
+            unseen: collections.Counter[str] = collections.Counter()
             lines = []
             for index, pair in enumerate(part.pairs):
                 new = split(getattr(pair, side)) - seen

@@ -23,6 +23,7 @@ VERBS = {
     "translate": "MODEL [TEXT ...]",
     "evaluate": "MODEL DATA.tsv",
     "check": "DATA",
+    "convert": "FILE --out FILE.tsv",
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",

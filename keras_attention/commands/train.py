@@ -48,8 +48,9 @@ def run(arguments: list[str]) -> None:
     if task.is_chief:
         check_startable(config)
     in_memory = isinstance(splits.train, list)  # to look at more would take the memory after all
-    for finding in quick_findings(splits, *kinds, config.source_form) if in_memory else ():
-        print(f"warning: {finding.file}: {finding.message}", file=sys.stderr)
+    if in_memory:
+        for finding in quick_findings(splits, *kinds, config.source_form, config.data):
+            print(f"warning: {finding.place}: {finding.message}", file=sys.stderr)
     out = pathlib.Path(config.out)
     if config.resume and is_finished(out):
         read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))

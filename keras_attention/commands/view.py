@@ -16,6 +16,7 @@ from keras_attention.commands import (
 )
 from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import Link, carry_links
+from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
 
@@ -52,10 +53,17 @@ def run(arguments: list[str]) -> None:
     from keras_attention.web.viewer import render
 
     pairs = [Pair(text, None) for text in texts_of_arguments(options.text)]
+    answers = Answers(())
     if options.data:
         read = read_pairs(options.data, translator.source_kind, translator.target_kind)
+        answers = Answers(read)
         pairs += read[: options.examples]
     translations = translator.translate([pair.source for pair in pairs])
+    # An answer is right if any line of the file asks for it, and has that line's alignment.
+    pairs = [
+        pair if pair.target is None else answers.judged_by(pair, translation.text)
+        for pair, translation in zip(pairs, translations, strict=True)
+    ]
     examples = [
         {
             "source": pair.source,

@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -373,6 +374,16 @@ def test_view_and_plot_read_an_argument_as_translate_does(trained, tmp_path):
     assert '"source_tokens":["a","b","\\ufffd"]' in page.read_text(encoding="utf-8")
     drawn = figure.read_text(encoding="utf-8")
     assert "by 3 source tokens" in drawn and "DCE9" not in drawn
+
+
+def test_view_calls_an_answer_right_that_another_line_asks_for(trained, tmp_path):
+    file, page = tmp_path / "pairs.tsv", tmp_path / "page.html"
+    file.write_text("abc\txxx\t0-0\nabc\tcba\t2-0\nde\tx\n", encoding="utf-8")
+    assert call_verb("view", trained.path, file, "--out", page).status == 0
+    data = page.read_text(encoding="utf-8")
+    assert re.findall('"text":"([a-e]*)","expected":"([a-ex]*)"', data) == [
+        ("cba", "cba"), ("cba", "cba"), ("ed", "x")]  # fmt: skip
+    assert data.count('"links":[{"source":2,"target":0,"sure":true}]') == 2
 
 
 @pytest.mark.parametrize("verb", ["translate", "evaluate"])

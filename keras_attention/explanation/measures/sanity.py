@@ -36,7 +36,7 @@ from keras_attention.explanation.measures.interventions import attention_of
 
 SHUFFLES = 3  # models with shuffled weights
 NOISES = 5  # draws of noise for each example
-NOISE = 0.05  # norm of a token's noise, as a share of the mean norm of the embeddings
+NOISE = 0.2  # norm of a token's noise, as a share of the mean norm of the embeddings
 
 
 @dataclasses.dataclass(frozen=True)

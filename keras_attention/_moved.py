@@ -93,7 +93,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "explanation.erasure": ("explanation.measures.erasure",),
     "explanation.estimate": ("explanation.reporting.estimate",),
     "explanation.examples": ("explanation.measures.examples",),
-    "explanation.figures": ("explanation.pages.figures",),
+    "explanation.figures": ("explanation.pages.figures", "explanation.pages.charts"),
     "explanation.heatmaps": ("explanation.pages.heatmaps",),
     "explanation.importance": ("explanation.measures.importance",),
     "explanation.interventions": ("explanation.measures.interventions",),

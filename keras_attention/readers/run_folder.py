@@ -31,6 +31,8 @@ HISTORY_COLUMNS = (
     "valid_exact_match",
     "learning_rate",
     "seconds",
+    "mean_largest_weight",
+    "one_position",
 )
 
 

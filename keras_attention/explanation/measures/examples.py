@@ -50,6 +50,7 @@ class Examples:
             reference's tokens.
         fields: For each example the name of each reference token's field, such as "year", or None.
         groups: For each example the group that tables are split by, such as its form, or None.
+        output_names: What each column of the logits stands for.
     """
 
     source: RaggedIds
@@ -62,6 +63,7 @@ class Examples:
     alignments: tuple[tuple[Link, ...] | None, ...]
     fields: tuple[tuple[str, ...] | None, ...]
     groups: tuple[str | None, ...]
+    output_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.source)

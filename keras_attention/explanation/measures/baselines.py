@@ -29,6 +29,12 @@ from keras_attention.readers.translator import Translator
 from keras_attention.training.step import make_optimizer, make_training_step
 
 OTHER_SEEDS = 2
+# The options that a model without attention has to leave out with it.
+NO_ATTENTION = {
+    "attention": "none",
+    "attentional_layer": False,
+    "attention_normalizer": "softmax",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +73,7 @@ def train_baselines(
     other_seeds = [config.seed + 1 + number for number in range(OTHER_SEEDS)]
     kinds = {
         "uniform_trained": (config, True),
-        "no_attention": (dataclasses.replace(config, attention="none"), False),
+        "no_attention": (dataclasses.replace(config, **NO_ATTENTION), False),
     } | {f"seed_{seed}": (dataclasses.replace(config, seed=seed), False) for seed in other_seeds}
     right, others = {}, []
     for place, (name, (config, uniform)) in enumerate(kinds.items()):

@@ -99,6 +99,13 @@ class Config:
         "to every decoder step",
         choices=("none", "peeky", "dot", "scaled_dot", "general", "additive"),
     )
+    attention_normalizer: str = _option(
+        "softmax",
+        "Model",
+        "scores into attention weights; sparsemax and entmax15 give weights of exactly 0; needs "
+        "attention",
+        choices=("softmax", "sparsemax", "entmax15"),
+    )
     attentional_layer: bool = _option(
         False,
         "Model",
@@ -191,6 +198,11 @@ class Config:
                 "--attentional-layer: needs a model with attention; leave it out. "
                 f"Received: attention={self.attention!r}"
             )
+        if self.attention_normalizer != "softmax" and not self.has_attention:
+            raise UserError(
+                "--attention-normalizer: needs a model with attention; leave it out. "
+                f"Received: attention={self.attention!r}"
+            )
         if self.bidirectional and self.units % 2:
             raise UserError(
                 "--units: must be even with --bidirectional, since each direction gets half. "
@@ -216,7 +228,9 @@ class Config:
 
 
 # A run from before these options existed was trained as their defaults say.
-ADDED_FIELDS = frozenset({"source_form", "attentional_layer", "shuffle_buffer", "warmup"})
+ADDED_FIELDS = frozenset(
+    {"source_form", "attention_normalizer", "attentional_layer", "shuffle_buffer", "warmup"}
+)
 
 # What training fills in where it is left open: a run holds the numbers.
 RESOLVED_FIELDS = frozenset({"epochs", "longest_output"})

@@ -47,7 +47,8 @@ def configs(draw):
     options["units"] *= 2
     options["learning_rate"] = options["learning_rate"] or 0.1
     options["overwrite"] &= not options["resume"]
-    options["attentional_layer"] &= options["attention"] not in ("none", "peeky")
+    if options["attention"] in ("none", "peeky"):
+        options |= {"attentional_layer": False, "attention_normalizer": "softmax"}
     return Config(**options)
 
 
@@ -83,6 +84,8 @@ def test_it_survives_a_file_also_with_a_path_that_is_no_utf8(tmp_path):
         ({"seed": 2**32}, "--seed"),
         ({"encoder": "rnn"}, "--encoder"),
         ({"attention": "Dot"}, "--attention"),
+        ({"attention_normalizer": "max"}, "--attention-normalizer"),
+        ({"attention": "none", "attention_normalizer": "sparsemax"}, "--attention-normalizer"),
         ({"source_tokens": "byte"}, "--source-tokens"),
         ({"initial_state": ""}, "--initial-state"),
         ({"dropout": 1.0}, "--dropout"),

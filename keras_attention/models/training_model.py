@@ -144,7 +144,7 @@ def _make_layers(config: Config, source_size: int, target_size: int) -> dict[str
         made.append(recurrent(config.units, return_sequences=True, name=f"decoder_{index}"))
     if config.has_attention:
         made += [
-            Attention(score=config.attention, name="attention"),
+            Attention(config.attention, normalizer=config.attention_normalizer, name="attention"),
             layers.Concatenate(name="context_and_state"),
         ]
         if config.attentional_layer:

@@ -7,9 +7,10 @@ check.
 
 An entry's `text` is a piece of the page with `{EXPRESSION:FORMAT}` for its numbers (see
 `figures.py`); `{*| EXPRESSION:FORMAT}` is a list of numbers with bars between them, as in a table,
-`{*, EXPRESSION:FORMAT}` one with commas. The piece may be wrapped differently on the page; with `names` it stands for a piece with each of them in
-the place of `<name>`, as the rows of a table do. Entries under `facts` hold numbers
-that nobody measures: versions, sizes of a task, what others published.
+`{*, EXPRESSION:FORMAT}` one with commas. The piece may be wrapped differently on the page. With
+`names` it stands for a piece with each of them in the place of `<name>`, as the rows of a table do.
+Entries under `facts` hold numbers that nobody measures: versions, sizes of a task, what others
+published.
 
 A number counts as measured if it has a decimal point, a thousands separator or a unit, or is above
 twelve; but not a year, and not in code, links, formulas or comments. A number
@@ -26,10 +27,12 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 
+from benchmarks.result_files import RESULTS
 from docs.making.figures import NotMeasured, evaluate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRACES = ROOT / "docs" / "numbers.toml"
+__all__ = ["RESULTS", "Problem", "Trace", "check_page", "load", "measured", "write_page"]
 
 NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\d|,\d)")
 UNIT = re.compile(

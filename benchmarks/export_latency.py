@@ -1,4 +1,4 @@
-"""Times one sentence through every exported artefact, beside PyTorch with the same weights.
+"""Times one sentence through every exported artefact, compared with PyTorch with the same weights.
 
     pip install -r requirements-benchmarks.txt
     python benchmarks/export_latency.py exports/dates runs/dates [--json FILE]

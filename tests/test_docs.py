@@ -96,7 +96,9 @@ def test_korean_pages_hold_the_same_blocks_pictures_and_numbers(page):
 def test_every_page_of_the_course_is_there_in_korean():
     names = {path.name for path in (ROOT / "docs" / "course").glob("*.md")}
     assert names == {path.name for path in (ROOT / "docs" / "ko").glob("*.md")}
-    listed = re.findall(r"\]\((\d-[^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text())
+    listed = re.findall(
+        r"\]\((\d-[^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8")
+    )
     assert sorted(listed) == listed and set(listed) == names - {"README.md"}
 
 

@@ -1,4 +1,4 @@
-"""Speed and memory of `keras_attention.Attention` compared with `keras.layers.Attention`, in one run.
+"""Speed and memory of `keras_attention.Attention` compared with Keras' own, in one run.
 
     python benchmarks/attention_layer.py [--rounds 21] [--out FILE.json]
 

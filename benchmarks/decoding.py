@@ -1,4 +1,4 @@
-"""Sentences per second in batches, greedily and with a beam, compared with PyTorch with the same weights.
+"""Sentences per second in batches, greedily and with a beam, compared with PyTorch.
 
     python -m benchmarks.decoding RUN [--export EXPORT] [--torch-python PYTHON] [--rounds 3]
 

@@ -121,3 +121,18 @@ def test_rows_of_results_are_found_by_their_values():
     share = evaluate("training_step(batch_size=256, units=128).share")
     assert 0 < share < 1
     assert evaluate("[row.units for row in training_step if row.batch_size == 256]")[0] == 128
+
+
+def test_the_verdict_on_the_pages_is_the_audit_s():
+    overall = evaluate("audit.verdict.overall")  # "attention MIGHT be an explanation here"
+    words = overall.removeprefix("attention ").removesuffix(" here")
+    for name in ("README.md", "README.ko.md"):
+        row = next(
+            line
+            for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+            if "benchmarks.audit" in line
+        )
+        assert f"| {words} |" in row
+    for name in ("docs/course", "docs/ko"):
+        page = (ROOT / name / "8-is-it-an-explanation.md").read_text(encoding="utf-8")
+        assert words.split()[0] in page

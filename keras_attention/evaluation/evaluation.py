@@ -109,13 +109,7 @@ class Evaluation:
 
 
 def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1) -> Evaluation:
-    """Translates all sources and compares with the targets; no target is shown to the model.
-
-    Args:
-        translator: What translates.
-        pairs: Sources and their right targets; at least one.
-        beam_width: Hypotheses kept at each step; 1 decodes greedily.
-    """
+    """Translates all sources and compares with the targets; no target is shown to the model."""
     translations = translator.translate([pair.source for pair in pairs], beam_width)
     outputs = [translation.text for translation in translations]
     references = [pair.target for pair in pairs]

@@ -78,8 +78,6 @@ class InferenceModel(StepDecoder, keras.Model):
         encoder: Of `models.build_encoder`; call it in a decoding loop of your own.
         decoder_step: Of `models.build_decoder_step`; likewise.
         longest_output: Tokens after which decoding stops.
-        name: Of the model.
-        **kwargs: What else `keras.Model` takes.
     """
 
     def __init__(
@@ -99,13 +97,7 @@ class InferenceModel(StepDecoder, keras.Model):
     def from_training_model(
         cls, training_model: keras.Model, config: Config, longest_output: int
     ) -> InferenceModel:
-        """Shares the layers of a training model: training it further changes this model too.
-
-        Args:
-            training_model: Of `build_training_model`.
-            config: The options that it was built with.
-            longest_output: Tokens after which decoding stops.
-        """
+        """Shares the layers of a training model: training it further changes this model too."""
         return cls(
             build_encoder(training_model, config),
             build_decoder_step(training_model, config),

@@ -1,7 +1,7 @@
-"""Times one sentence through every exported artefact, beside PyTorch with the same weights.
+"""Times one sentence through every exported artefact, compared with PyTorch with the same weights.
 
     pip install -r requirements-benchmarks.txt
-    python benchmarks/export_latency.py exports/dates runs/dates [--json FILE]
+    python benchmarks/export_latency.py exports/dates runs/dates [--out FILE.json]
 
 In one process, in alternating rounds, strings in and strings out; LiteRT and PyTorch on one thread,
 TensorFlow on its own default. The PyTorch decoder is written as its users write it (`nn.LSTM`,

@@ -1,4 +1,4 @@
-"""Grapheme-to-phoneme conversion in fifteen languages, beside the published LSTM baseline.
+"""Grapheme-to-phoneme conversion in fifteen languages, compared with the published LSTM.
 
     python benchmarks/g2p.py --data FOLDER [--seeds 1 2 3] [--workers 2] [--out runs/g2p]
 

@@ -226,8 +226,14 @@ def generate(seed: int) -> Splits:
 def read_book_dates(path: str | os.PathLike, keep_padding: bool = False) -> list[Pair]:
     """Pairs of the file `date.txt` of "Deep Learning from Scratch 2" (K. Saitoh), no alignment.
 
-    Its lines are `source`, spaces up to 29 characters, `_`, `YYYY-MM-DD`. The book's model reads
-    the spaces, too (`keep_padding`). Raises UserError where the file is another.
+    Its lines are `source`, spaces up to 29 characters, `_`, `YYYY-MM-DD`.
+
+    Args:
+        path: Of the file.
+        keep_padding: Keep the spaces behind a source, which the book's model reads too.
+
+    Raises:
+        UserError: the file is another.
     """
     pairs = []
     for number, raw in iterate_raw_lines(path):

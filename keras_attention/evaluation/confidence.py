@@ -33,6 +33,10 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
     Answers are put into `BINS` bins of equal width by confidence; a bin's distance is that of its
     mean confidence from its share of right answers, and counts by the number of its answers.
 
+    Args:
+        confidences: One for each answer, in 0..1.
+        right: Whether each answer was right, as many.
+
     Raises:
         ValueError: the two differ in number, or there are none.
     """
@@ -46,6 +50,10 @@ def auroc(scores: Sequence[float], right: Sequence[bool]) -> float | None:
     """Chance that a right answer has a higher score than a wrong one; ties count half.
 
     The area under the receiver operating characteristic. None where all are right or all wrong.
+
+    Args:
+        scores: One for each answer, for example its confidence.
+        right: Whether each answer was right, as many.
 
     Raises:
         ValueError: the two differ in number, or there are none.
@@ -69,6 +77,11 @@ def accuracy_coverage(
     """Exact match among the surest answers, at each coverage.
 
     Answers as sure as the last one of a coverage are answered too: they cannot be told apart.
+
+    Args:
+        confidences: One for each answer, in 0..1.
+        right: Whether each answer was right, as many.
+        coverages: Shares of the answers, above 0 and up to 1.
 
     Raises:
         ValueError: the two differ in number, or there are none.

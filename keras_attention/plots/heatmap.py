@@ -114,7 +114,14 @@ def plot_attention_grid(
 
 
 def attention_colormap(style: str) -> Colormap:
-    """The colours of 0 to 1; lightness changes in one direction only."""
+    """The colours of 0 to 1; lightness changes in one direction only.
+
+    Args:
+        style: "colour" or "grey", as in `plot_attention`.
+
+    Raises:
+        ValueError: another style.
+    """
     if style == "grey":
         return matplotlib.colormaps["Greys_r"]
     if style == "colour":

@@ -14,7 +14,7 @@ from keras_attention._runtime.threads import INTER_OP
 from keras_attention.batching.batches import Batch
 from keras_attention.config import Config
 from keras_attention.models.training_model import build_training_model
-from keras_attention.training.fast_dropout import LEVELS, can_be_faster, fast_dropout
+from keras_attention.training.fast_dropout import LEVELS, can_be_faster, fast_dropout, rows_in_parts
 from keras_attention.training.fused_lstm import TIME_LOOP, can_be_fused, fused_lstms, lstm_layers
 from keras_attention.training.step import (
     BATCH_PARTS,
@@ -364,3 +364,38 @@ def test_a_model_steps_as_keras_layers_do(monkeypatch):
         assert ("BlockLSTMV2" in operations_of(step)) == fused
         results.append([[float(value) for value in step(*batch_of(rows))] for rows in ROWS])
     np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": WORTH_PARTS // 8},
+        {"batch_size": WORTH_PARTS // 8, "layers": 2},
+        {"batch_size": WORTH_PARTS_UNFUSED, "encoder": "gru"},
+    ],
+)
+def test_dropout_does_not_depend_on_the_threads(options, monkeypatch):
+    """Once a batch in one part was given other dropout than in two: other weights altogether."""
+    options = {"units": 8, "embedding_size": 4, "dropout": 0.3} | options
+    results, loops = [], []
+    for threads in ("1", "2"):
+        monkeypatch.setenv(INTER_OP, threads)
+        model, step = model_and_step(**options)
+        numbers = [[float(value) for value in step(*batch_of(rows))] for rows in ROWS]
+        results.append([numbers, *model.get_weights()])
+        loops.append(loops_in(operations_of(step)))
+    assert loops[1] == BATCH_PARTS * loops[0]
+    for whole, parts in zip(*results, strict=True):
+        np.testing.assert_allclose(whole, parts, atol=2e-4, rtol=1e-5)
+
+
+def test_a_whole_in_two_draws_is_given_what_its_parts_are_given():
+    for rate in (0.5, 1e-6, 0.999999):  # by 16 bits, by Keras
+        x = tf.ones([5, 40])
+        whole, parts = (layers.Dropout(rate, seed=3) for _ in range(2))
+        with fast_dropout(alone(whole), draws=2):
+            dropped = whole(x, training=True)
+        with fast_dropout(alone(parts)):
+            halves = [parts(rows, training=True) for rows in rows_in_parts(x, 2)]
+        assert [len(half) for half in halves] == [2, 3]
+        np.testing.assert_array_equal(dropped, tf.concat(halves, axis=0))

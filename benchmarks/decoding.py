@@ -23,6 +23,7 @@ import time
 
 import numpy as np
 
+from benchmarks.result_files import add_out_option, write_results
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.pairs.splits import load_splits
 from keras_attention.readers.translator import Translator
@@ -82,7 +83,7 @@ def main() -> None:
     parser.add_argument("--torch-python")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--n", type=int, default=5000, help="sentences at most")
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "decoding")
     options = parser.parse_args()
     divide_cores()  # as the verbs do
     from keras_attention.config import load_config
@@ -121,8 +122,7 @@ def main() -> None:
         same = sum(a == b for a, b in pairs) / len(texts)
         rows.append({"way": way, "sentences_per_second": rate, "same": same})
         print(f"| {way} | {rate:,.0f} | {same:.2%} |")
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ of the default architecture only. Half a minute on two cores.
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import statistics
 import sys
@@ -21,6 +20,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+from benchmarks.result_files import add_out_option, write_results
 from keras_attention._runtime.command_line import exit_with_user_errors
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.errors import UserError
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("export", metavar="EXPORT", type=pathlib.Path)
     parser.add_argument("run", metavar="RUN", type=pathlib.Path, help="that EXPORT was made from")
     parser.add_argument("--sentence", default=SENTENCE)
-    parser.add_argument("--json", metavar="FILE", help="also writes the figures there")
+    add_out_option(parser, "export_latency")
     options = parser.parse_args(arguments)
 
     import_tensorflow_quietly()
@@ -58,9 +58,8 @@ def main(arguments: list[str]) -> None:
             f"{name:<28} p50 {row['p50_ms']:7.3f} ms   p99 {row['p99_ms']:7.3f} ms   "
             f"least {row['least_ms']:7.3f} ms   {answers[name]}"
         )
-    if options.json:
-        content = {"sentence": options.sentence, "calls": ROUNDS * CALLS, "rows": rows}
-        pathlib.Path(options.json).write_text(json.dumps(content, indent=1) + "\n")
+    content = {"sentence": options.sentence, "calls": ROUNDS * CALLS, "rows": rows}
+    write_results(options.out, content)
 
 
 def _times(calls) -> dict[str, list[float]]:

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> None:
     import tensorflow as tf
 
     from keras_attention.explanation.audit import audit_classifier, choose
-    from keras_attention.explanation.measures.subject import ClassifierSubject
+    from keras_attention.explanation.measures.attribution_model import ClassifierAttributionModel
     from keras_attention.explanation.pages.write import write_report
     from keras_attention.text.vocabulary import Vocabulary
 
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> None:
     model, history = train(options.seed)
     tested = choose(splits.test, options.examples or len(splits.test), options.seed)
     report = audit_classifier(
-        ClassifierSubject(model),
+        ClassifierAttributionModel(model),
         [pair.source for pair in tested],
         [names.index(pair.target) for pair in tested],
         vocabulary,
@@ -174,10 +174,12 @@ class Trainer:
         """Baselines: uniform attention, and two other seeds."""
         import numpy as np
 
+        from keras_attention.explanation.measures.attribution_model import (
+            ClassifierAttributionModel,
+        )
         from keras_attention.explanation.measures.baselines import Baselines, between_seeds
         from keras_attention.explanation.measures.examples import answers_of
         from keras_attention.explanation.measures.interventions import attention_of
-        from keras_attention.explanation.measures.subject import ClassifierSubject
 
         seed = self.options.seed
         right, others = {}, []
@@ -186,7 +188,7 @@ class Trainer:
             (f"seed_{seed + 1}", seed + 1, False),
             (f"seed_{seed + 2}", seed + 2, False),
         ):
-            subject = ClassifierSubject(self(other, uniform)[0])
+            subject = ClassifierAttributionModel(self(other, uniform)[0])
             answers = answers_of(subject, examples.source, lambda done, total: None)
             right[name] = examples.right(np.asarray(answers))
             if not uniform:

@@ -1,5 +1,6 @@
 """Bulk translation on Apache Beam: every line of the input is answered or accounted for."""
 
+import bz2
 import gzip
 import subprocess
 import sys
@@ -24,6 +25,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture(scope="module")
 def export():
     return random_export()[1]
+
+
+def answers_of(export, texts) -> list[str]:
+    return [translation.text for translation in Translator.load(export).translate(texts)]
 
 
 def rows(folder, name):
@@ -113,6 +118,17 @@ def test_long_texts_are_translated_few_at_a_time(export, monkeypatch):
 def test_mistakes_are_told_before_anything_runs(export, tmp_path):
     (tmp_path / "in.txt").write_text("a\n")
     out = ["--output", tmp_path / "out"]
+    for options, message in (
+        (["--nosuch", "1"], "--nosuch: is not an option of this command"),
+        (["--direct_num_workers", "two"], "--direct_num_workers: invalid int value: 'two'"),
+        (["--longest-source", "-5"], "--longest-source: must be at least 1. Received: -5"),
+        (["--output", tmp_path / "in.txt" / "out"], f"--output: {tmp_path}/in.txt cannot be writt"),
+    ):
+        done = call(bulk.main, [export, tmp_path / "in.txt", *out, *options])
+        assert (done.status, done.out) == (2, "") and done.err.startswith(f"error: {message}")
+        assert done.err.count("\n") == 1
+    done = call(bulk.main, [export, tmp_path, *out])
+    assert done.status == 2 and done.err.startswith(f"error: {tmp_path}: is a folder; name its fil")
     nothing = call(bulk.main, [export, tmp_path / "none*", *out])
     assert nothing.status == 2 and nothing.err.endswith(
         "none*: no such file; name existing text files\n"
@@ -122,3 +138,47 @@ def test_mistakes_are_told_before_anything_runs(export, tmp_path):
     (tmp_path / "out-translations-00000-of-00009.tsv").touch()
     stale = call(bulk.main, [export, tmp_path / "in.txt", *out])
     assert stale.status == 2 and "exists already" in stale.err
+
+
+def test_a_file_that_cannot_be_read_is_set_aside_and_the_others_are_translated(export, tmp_path):
+    texts = [f"{'ab' * (number % 9)}{number}" for number in range(2000)]
+    whole = gzip.compress("\n".join(texts).encode())
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "cut.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "in" / "broken.gz").write_bytes(b"no gzip")
+    (tmp_path / "in" / "cut.bz2").write_bytes(bz2.compress(b"a\nb\n")[:-8])
+    (tmp_path / "in" / "folder").mkdir()
+    (tmp_path / "in" / "good.txt").write_bytes(b"abc\n")
+    done = call(bulk.main, [export, tmp_path / "in" / "*", "--output", tmp_path / "out"])
+    assert done.status == 0, done.err
+    malformed = {row[0].rsplit("/")[-1]: row for row in rows(tmp_path, "out-malformed")}
+    assert set(malformed) == {"cut.gz", "broken.gz", "cut.bz2"}
+    assert all(row[2].startswith("cannot be read: ") for row in malformed.values())
+    answers = rows(tmp_path, "out-translations")
+    read = [row[2] for row in answers if row[0].endswith("cut.gz")]
+    assert read == answers_of(export, texts[: len(read)])
+    assert int(malformed["cut.gz"][1]) == len(read) + 1
+    good = [row[2] for row in answers if row[0].endswith("good.txt")]
+    assert good == answers_of(export, ["abc"])
+    assert done.out.splitlines()[-1] == f"{len(answers)} lines translated, 3 malformed"
+
+
+@pytest.mark.parametrize("name", ["x[1].txt", "a*?.txt", "["])
+def test_a_file_is_found_whatever_signs_are_in_its_name(export, tmp_path, name):
+    (tmp_path / name).write_bytes(b"abc\n")
+    (tmp_path / "x1.txt").write_bytes(b"other\n")
+    done = call(bulk.main, [export, tmp_path / name, "--output", tmp_path / "out"])
+    assert done.status == 0, done.err
+    answer = answers_of(export, ["abc"])[0]
+    assert rows(tmp_path, "out-translations")[0][:3] == [str(tmp_path / name), "1", answer]
+
+
+def test_a_job_that_fails_leaves_no_temporary_folders(export, tmp_path, monkeypatch):
+    def failing(element):
+        raise RuntimeError("a worker's fault")
+
+    monkeypatch.setattr(bulk, "_format_result", failing)
+    (tmp_path / "in.txt").write_bytes(b"abc\n")
+    with pytest.raises(Exception, match="a worker's fault"):
+        call(bulk.main, [export, tmp_path / "in.txt", "--output", tmp_path / "out"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt"]

@@ -6,7 +6,6 @@ source and target, and yields findings. Nothing here reads a file.
 
 import collections
 import re
-import unicodedata
 from collections.abc import Iterator
 
 from keras_attention.checks.findings import (
@@ -17,6 +16,7 @@ from keras_attention.checks.findings import (
     on_each_part,
     show,
 )
+from keras_attention.pairs.splits import twin_key
 from keras_attention.text.tokens import TokenKind, split_tokens
 
 LONG = 512  # tokens; batches are padded to their longest text
@@ -152,12 +152,12 @@ def near_leaks(parts: list[Part], *_) -> Iterator[Finding]:
     if len(parts) < 2:
         return
     exact = {pair.source for pair in parts[0].pairs}
-    folded = {_fold(source) for source in exact}
+    folded = {twin_key(source) for source in exact}
     for part in parts[1:]:
         near = [
             index
             for index, pair in enumerate(part.pairs)
-            if pair.source not in exact and _fold(pair.source) in folded
+            if pair.source not in exact and twin_key(pair.source) in folded
         ]
         if near:
             yield part.finding(
@@ -199,7 +199,3 @@ def unseen_tokens(
 
 def _words(text: str) -> set[str]:
     return set(split_tokens(text, "word"))
-
-
-def _fold(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

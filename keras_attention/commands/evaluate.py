@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 
-from keras_attention.commands import MODEL_HELP, add_engine_option, load_translator, verb_parser
+from keras_attention.commands import (
+    MODEL_HELP,
+    add_engine_option,
+    check_beam_width,
+    load_translator,
+    verb_parser,
+)
 from keras_attention.pairs.pair_files import read_pairs
 
 
@@ -16,6 +22,7 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_engine_option(parser)
     options = parser.parse_args(arguments)
+    check_beam_width(options.beam_width)
     translator = load_translator(options.model, options.engine)
     from keras_attention.evaluation.evaluation import evaluate
 

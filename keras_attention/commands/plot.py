@@ -6,6 +6,7 @@ from keras_attention.commands import (
     MODEL_HELP,
     add_engine_option,
     load_attention_translator,
+    texts_of_arguments,
     verb_parser,
 )
 
@@ -31,7 +32,8 @@ def run(arguments: list[str]) -> None:
     translator = load_attention_translator(options.model, "plot", options.engine)
     from keras_attention.plots.heatmap import plot_attention_grid, save_figure
 
-    translations = translator.translate(options.texts)
-    titles = [f"{text} → {t.text}" for text, t in zip(options.texts, translations, strict=True)]
+    texts = texts_of_arguments(options.texts)
+    translations = translator.translate(texts)
+    titles = [f"{text} → {t.text}" for text, t in zip(texts, translations, strict=True)]
     figure = plot_attention_grid(translations, titles=titles, style=options.style)
     print(save_figure(figure, options.out))

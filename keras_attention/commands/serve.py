@@ -84,4 +84,4 @@ def _check(options) -> None:
         value = getattr(options, name)
         if not value > 0 or value == float("inf"):
             flag = "--" + name.replace("_", "-")
-            raise UserError(f"{flag}: must be greater than 0. Received: {value:g}")
+            raise UserError(f"{flag}: must be a finite number greater than 0. Received: {value:g}")

@@ -10,10 +10,12 @@ from keras_attention.commands import (
     MODEL_HELP,
     add_engine_option,
     load_attention_translator,
+    texts_of_arguments,
     verb_parser,
     view_live,
 )
 from keras_attention.errors import UserError
+from keras_attention.pairs.alignment import Link, carry_links
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
 
@@ -49,7 +51,7 @@ def run(arguments: list[str]) -> None:
     translator = load_attention_translator(options.model, "view", options.engine)
     from keras_attention.web.viewer import render
 
-    pairs = [Pair(text, None) for text in options.text]
+    pairs = [Pair(text, None) for text in texts_of_arguments(options.text)]
     if options.data:
         read = read_pairs(options.data, translator.source_kind, translator.target_kind)
         pairs += read[: options.examples]
@@ -58,7 +60,7 @@ def run(arguments: list[str]) -> None:
         {
             "source": pair.source,
             "expected": pair.target,
-            "links": pair.alignment,
+            "links": _links(pair, translation),
             **{f.name: getattr(translation, f.name) for f in dataclasses.fields(translation)},
         }
         for pair, translation in zip(pairs, translations, strict=True)
@@ -70,3 +72,10 @@ def run(arguments: list[str]) -> None:
     except OSError as error:
         raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     print(out)
+
+
+def _links(pair: Pair, translation) -> tuple[Link, ...] | None:
+    """The gold alignment in the model's own tokens; only a right answer has one."""
+    if pair.alignment is None or translation.text != pair.target:
+        return None
+    return carry_links(pair.alignment, pair.source, translation.source_tokens)

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_attention._runtime.command_line import exit_with_user_errors
 from keras_attention.datasets.generator_command import run, shuffled
 from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import Link
@@ -135,6 +136,21 @@ class _Reading(NamedTuple):
     year: tuple[int, int]
     month: tuple[int, int]
     day: tuple[int, int]
+
+
+# Of the characters of YYYY-MM-DD.
+TARGET_FIELDS = ("year",) * 4 + ("separator",) + ("month",) * 2 + ("separator",) + ("day",) * 2
+# To try a model with, by language.
+SAMPLE_SOURCES = {
+    "en": (
+        "September 27, 1994",
+        "3 May 2021",
+        "12/31/99",
+        "SEPT 20, 1992",
+        "Tuesday, July 4, 2017",
+    ),
+    "ko": ("1994년 9월 27일", "2016년 5월 24일 화요일", "1988년5월14일"),
+}
 
 
 def form_of(source: str) -> str | None:
@@ -319,5 +335,10 @@ def _write_field(date: datetime.date, field: str, locale: str) -> str:
     return format_date(date, _CLDR_FIELDS[field], locale=locale)
 
 
+def main(arguments: list[str]) -> None:
+    """Writes the data set into a folder."""
+    run("dates", "data/dates", generate, arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(run("dates", "data/dates", generate, sys.argv[1:]))
+    exit_with_user_errors(main, sys.argv[1:])

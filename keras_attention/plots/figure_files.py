@@ -23,7 +23,7 @@ _settings_lock = threading.RLock()
 
 
 @contextlib.contextmanager
-def fixed_settings() -> Iterator[None]:
+def matplotlib_defaults() -> Iterator[None]:
     """matplotlib's own defaults inside, the user's settings again afterwards."""
     # Without the lock, two threads could restore each other's fixed settings.
     with _settings_lock, matplotlib.rc_context():
@@ -70,7 +70,7 @@ def figure_bytes(figure: Figure, kind: str) -> bytes:
     }[kind]
     buffer = io.BytesIO()
     canvas = figure.canvas
-    with fixed_settings():
+    with matplotlib_defaults():
         try:
             FigureCanvasAgg(figure).print_figure(
                 buffer, format=kind, dpi=figure.dpi, metadata=metadata

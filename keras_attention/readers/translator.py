@@ -13,11 +13,22 @@ from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import is_export, read_manifest
 from keras_attention.readers.run_folder import is_run
 from keras_attention.readers.translation import Translation
-from keras_attention.text.repair import clean
+from keras_attention.text.arguments import (
+    checked_integer,
+    checked_number,
+    checked_paths,
+    checked_texts,
+)
+from keras_attention.text.repair import repaired
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
 POSITIONS_PER_BATCH = 65_536
+# A beam search holds at most this many hypotheses at once: states, scores of the whole vocabulary
+# and attention for each. So a wide beam takes smaller batches, and the widest one text alone.
+HYPOTHESES_PER_BATCH = 2_048
+WIDEST_BEAM = 1_000
+WHY_NOT_WIDER = "every hypothesis takes memory of its own, and this wide a beam adds nothing"
 
 
 ENGINES = ("numpy", "tensorflow")
@@ -68,14 +79,15 @@ class Translator:
                 from before version 0.2. A `.tflite` file always runs in LiteRT.
 
         Raises:
-            ValueError: there is no such engine.
+            TypeError: `path` is neither a path nor a sequence of paths.
+            ValueError: the sequence is empty, or there is no such engine.
             UserError: nothing that can be read as a model is there, the engine cannot read it, or
                 the runs of an ensemble do not fit together.
         """
         if engine not in (None, *ENGINES):
             raise ValueError(f"engine must be one of {ENGINES}. Received: engine={engine!r}")
         if not isinstance(path, (str, os.PathLike)):
-            return cls(_run_reader(engine).load_ensemble([pathlib.Path(part) for part in path]))
+            return cls(_run_reader(engine).load_ensemble(checked_paths(path)))
         path = pathlib.Path(path)
         if path.suffix == ".tflite":
             if engine is not None:
@@ -123,16 +135,17 @@ class Translator:
             length_penalty: See `decoding.beam_search`. By default that of an export, else 0.
 
         Raises:
-            TypeError: `texts` is one string and not a sequence of them.
-            ValueError: `beam_width` is below 1.
+            TypeError: `texts` is one string and not a sequence of them, or one of them is no
+                string; `beam_width` is no integer or `length_penalty` no number.
+            ValueError: `beam_width` is not from 1 to `WIDEST_BEAM`, `texts` is an array of several
+                dimensions, `length_penalty` is not finite.
             UserError: the model file cannot decode with this beam width.
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError(f"texts must be a sequence of strings. Received: texts={texts!r}")
-        if beam_width < 1:
-            raise ValueError(f"beam_width must be at least 1. Received: beam_width={beam_width}")
-        cleaned = [clean(text) for text in texts]
-        batches = list(_batches_by_length(cleaned, self._rows_per_batch(len(cleaned))))
+        given = checked_texts(texts)
+        beam_width = checked_integer(beam_width, "beam_width", 1, WIDEST_BEAM, WHY_NOT_WIDER)
+        length_penalty = checked_number(length_penalty, "length_penalty")
+        cleaned = list(repaired(given, "texts[{}]".format, stacklevel=3))
+        batches = list(_batches_by_length(cleaned, self._rows_per_batch(len(cleaned), beam_width)))
 
         def translate_rows(rows: list[int]) -> list[Translation]:
             return self._reader.translate_batch(
@@ -161,10 +174,11 @@ class Translator:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _rows_per_batch(self, n: int) -> int:
+    def _rows_per_batch(self, n: int, beam_width: int) -> int:
         """Texts of a batch: of few texts, so many that every thread has some."""
-        least = getattr(self._reader, "least_rows_per_batch", ROWS_PER_BATCH)
-        return min(ROWS_PER_BATCH, max(least, math.ceil(n / self._reader.batches_at_once)))
+        most = min(ROWS_PER_BATCH, max(1, HYPOTHESES_PER_BATCH // beam_width))
+        least = getattr(self._reader, "least_rows_per_batch", most)
+        return min(most, max(least, math.ceil(n / self._reader.batches_at_once)))
 
 
 def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:

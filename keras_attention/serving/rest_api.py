@@ -12,6 +12,7 @@ from keras_attention.serving.json_text import parse, quoted
 from keras_attention.serving.model_versions import LoadedVersion, ModelVersions
 from keras_attention.serving.predict_json import Texts, read_texts, signature_name, write_outputs
 from keras_attention.serving.statuses import StatusError
+from keras_attention.text.repair import repair
 
 _SPEC = r"/v1/models/([^/:]+)(?:/versions/(\d+)|/labels/([^/:]+))?"
 _ASK = re.compile(_SPEC + r":(classify|regress|predict)", re.IGNORECASE | re.ASCII)
@@ -104,13 +105,11 @@ class RestApi:
         if len(request.shape) != 1:
             got = ",".join(map(str, request.shape))
             raise StatusError(f"Expecting shape [-1] for input {input_name} but got: [{got}]")
-        texts = [
-            text if isinstance(text, bytes) else text.encode("utf-8") for text in request.texts
-        ]
+        texts = [repair(text).encode("utf-8") for text in request.texts]
         # Bytes bound the characters from above and are cheap to count.
         longest = max(map(len, texts), default=0)
         if longest > self._limits.longest_text:
-            longest = max(len(text.decode("utf-8", "replace")) for text in texts)
+            longest = max(len(text.decode("utf-8")) for text in texts)
         if longest > self._limits.longest_text:
             raise StatusError(
                 f"A text of {longest} characters is too long: at most "

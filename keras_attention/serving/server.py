@@ -65,8 +65,8 @@ def serve(export: str | pathlib.Path, options: ServerOptions, examples: dict | N
 
     Args:
         export: An export folder.
-        examples: Texts by language for the page; by default those of `live_page.EXAMPLES` that the
-            model is sure of.
+        examples: Texts by language for the page; by default those of `known.SAMPLE_SOURCES` that
+            the model is sure of.
 
     Raises:
         UserError: the folder holds no whole export, or the address cannot be used.

@@ -96,6 +96,7 @@ def train(
     log: Log = print,
     started: float | None = None,
     task: Task = ALONE,
+    prepare: Callable[[keras.Model], None] | None = None,
 ) -> Trained:
     """Trains, and writes the run folder but for `attention.png` and `metrics.json`.
 
@@ -134,6 +135,8 @@ def train(
     progress = _start_or_resume(config, source, target, fingerprint)
 
     model = build_training_model(config, len(source), len(target))
+    if prepare is not None:
+        prepare(model)
     optimizer = make_optimizer(config, seen.batches * config.epochs)
     optimizer.build(model.trainable_variables)
     decoder = functools.partial(engine_from_model, model, config, source, target)

@@ -13,6 +13,7 @@ from keras_attention.commands.training_options import parse_training_config
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import FORMAT, write_manifest
+from keras_attention.text.repair import RepairWarning
 from tests.support import ROOT
 from tests.support.commands import call, call_train, call_verb
 
@@ -204,8 +205,9 @@ def test_scores_are_a_log_probability_and_a_confidence(trained):
 
 def test_translate_reads_lines_of_standard_input(trained, monkeypatch):
     monkeypatch.setattr(translate, "LINES_AT_ONCE", 3)
-    stdin = b"abc\r\n\ned\n\xff\nabc\n" + b"de\n" * 5 + b"ab"
-    done = call_verb("translate", trained.path, stdin=stdin)
+    stdin = b"\xef\xbb\xbfabc\r\n\ned\n\xff\nabc\n" + b"de\n" * 5 + b"ab"
+    with pytest.warns(RepairWarning, match="^line 4 of standard input: 1 invalid UTF-8 sequence"):
+        done = call_verb("translate", trained.path, stdin=stdin)
     assert done.status == 0, done.err
     lines = done.out.split("\n")
     assert len(lines) == 12 and lines[-1] == ""
@@ -215,11 +217,33 @@ def test_translate_reads_lines_of_standard_input(trained, monkeypatch):
 
 
 def test_bytes_that_are_no_utf8_are_the_same_on_the_command_line_and_in_a_pipe(trained):
-    """The command line carries the byte 0xff as the lone surrogate U+DCFF."""
-    argument = call_verb("translate", trained.path, "--scores", "a\udcffb")
-    pipe = call_verb("translate", trained.path, "--scores", stdin=b"a\xffb\n")
+    """The command line carries the bytes 0xf0 0x9f, one broken sequence, as two surrogates."""
+    with pytest.warns(RepairWarning, match="^TEXT 1: 1 invalid UTF-8 sequence replaced by U"):
+        argument = call_verb("translate", trained.path, "--scores", "a\udcf0\udc9fb")
+    with pytest.warns(RepairWarning, match="^line 1 of standard input: 1 invalid"):
+        pipe = call_verb("translate", trained.path, "--scores", stdin=b"a\xf0\x9fb\n")
     assert argument.status == 0, argument.err
     assert argument.out == pipe.out
+
+
+def test_view_and_plot_read_an_argument_as_translate_does(trained, tmp_path):
+    """The page and the figure's description hold three characters, none of them a surrogate."""
+    page, figure = tmp_path / "page.html", tmp_path / "figure.svg"
+    with pytest.warns(RepairWarning, match="TEXT 1: 1 invalid UTF-8 sequence"):
+        assert call_verb("view", trained.path, "--text", "ab\udce9", "--out", page).status == 0
+    with pytest.warns(RepairWarning, match="TEXT 1: 1 invalid UTF-8 sequence"):
+        assert call_verb("plot", trained.path, "ab\udce9", "--out", figure).status == 0
+    assert '"source":"ab\\ufffd"' in page.read_text(encoding="utf-8")
+    assert '"source_tokens":["a","b","\\ufffd"]' in page.read_text(encoding="utf-8")
+    drawn = figure.read_text(encoding="utf-8")
+    assert "by 3 source tokens" in drawn and "DCE9" not in drawn
+
+
+@pytest.mark.parametrize("verb", ["translate", "evaluate"])
+def test_a_beam_that_would_take_all_memory_is_refused(trained, verb):
+    done = call_verb(verb, trained.path, "x", "--beam-width", "99999999")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: --beam-width: must be at most 1000: ")
 
 
 def test_evaluate_prints_for_people_and_for_programs(trained, reversal_folder):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,6 @@ from html.parser import HTMLParser
 import pytest
 
 from keras_attention.explanation.pages.figures import all_figures, decimals, shown
-from keras_attention.explanation.pages.heatmaps import visible
 from keras_attention.explanation.pages.html import render
 from keras_attention.explanation.pages.svg import standalone
 from keras_attention.explanation.reporting.estimate import Number
@@ -187,11 +187,17 @@ def test_tokens_are_text_wherever_they_stand(token):
     json.loads(report.to_json())
 
 
-def test_labels_show_what_cannot_be_seen():
-    assert visible(" ") == "␣"
-    assert visible("a\tb") == "a⇥b"
-    assert visible("\u202e") == "U+202E"
-    assert visible("x" * 40) == "x" * 13 + "…"
+def test_labels_are_those_of_the_figures_cut_shorter():
+    page = render(hostile("x" * 40))
+    assert "x" * 7 + "…" + "x" * 6 in page and "x" * 15 not in page.replace("x" * 40, "")
+    assert "a\\tb" in all_figures(hostile("a\tb"))["example_1"]
+    assert "U+202E" in all_figures(hostile("\u202e"))["example_1"]
+
+
+@pytest.mark.parametrize(("token", "slanted"), [("é", 0), ("e\u0301", 0), ("𠮷", 0), ("ab", 2)])
+def test_only_words_are_slanted(token, slanted):
+    drawing = all_figures(hostile(token))["example_1"]
+    assert drawing.count("rotate(-60") == 2 * slanted  # both labels of both maps, or none
 
 
 def test_numbers_are_shown_with_their_intervals():
@@ -280,3 +286,26 @@ def test_help_needs_no_tensorflow():
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "--train-baselines" in result.stdout
+
+
+def test_a_report_that_cannot_be_put_in_place_leaves_the_older_one(tmp_path, monkeypatch):
+    from keras_attention._runtime import replacement
+    from keras_attention.errors import UserError
+    from keras_attention.explanation.pages.write import write_report
+
+    write_report(hostile("first"), tmp_path)
+    (tmp_path / ".writing-report-killed").mkdir()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    rename, calls = os.rename, []
+
+    def failing(*arguments):
+        calls.append(arguments)
+        if len(calls) == 5:  # the older files are aside, one new one is in place
+            raise PermissionError(13, "Permission denied")
+        rename(*arguments)
+
+    monkeypatch.setattr(replacement.os, "rename", failing)
+    with pytest.raises(UserError, match="cannot be written to: Permission denied"):
+        write_report(hostile("second"), tmp_path)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert not list(tmp_path.glob(".writing-*"))

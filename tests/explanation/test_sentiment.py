@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_attention.errors import UserError
 from keras_attention.explanation.audit import audit_classifier
-from keras_attention.explanation.measures.subject import ClassifierSubject
+from keras_attention.explanation.measures.attribution_model import ClassifierAttributionModel
 from keras_attention.explanation.pages.html import render
 from keras_attention.text.vocabulary import Vocabulary
 from tests.support import ROOT
@@ -31,12 +31,12 @@ def test_the_models_own_weights_give_its_own_logits(sentiment, score, encoder):
     keras.utils.set_random_seed(0)
     model = sentiment.build_classifier(9, 3, 8, score, encoder)
     ids = tf.constant([[4, 5, 6, 7, 8], [5, 8, 0, 0, 0]])
-    subject = ClassifierSubject(model)
-    opened = subject.open(subject.embed(ids), ids, None)
-    logits = opened.logits(opened.attention_weights)[:, 0]
+    subject = ClassifierAttributionModel(model)
+    readout = subject.linearize(subject.embed(ids), ids, None)
+    logits = readout.logits(readout.attention_weights)[:, 0]
     np.testing.assert_allclose(logits, model(ids, training=False), atol=1e-5)
-    assert opened.attention_weights.shape == (2, 1, 5)
-    np.testing.assert_array_equal(opened.attention_weights[1, 0, 2:], 0)
+    assert readout.attention_weights.shape == (2, 1, 5)
+    np.testing.assert_array_equal(readout.attention_weights[1, 0, 2:], 0)
 
 
 def test_the_audit_of_a_classifier(sentiment):
@@ -59,7 +59,13 @@ def test_the_audit_of_a_classifier(sentiment):
         "the fresh <b> was",
     ]
     report = audit_classifier(
-        ClassifierSubject(model), texts, [0, 1, 0, 1], vocabulary, ("bad", "good"), 2, "by hand"
+        ClassifierAttributionModel(model),
+        texts,
+        [0, 1, 0, 1],
+        vocabulary,
+        ("bad", "good"),
+        2,
+        "by hand",
     )
     assert report.task == "classification"
     assert report.interventions.exact_match.value == 1
@@ -112,8 +118,8 @@ def test_training_is_the_same_for_the_same_seed_and_uniform_attention_stays_unif
     model, history = train(seed=3, uniform=True)
     assert history.shape == (1,)
     ids, _ = train.arrays(splits.valid)
-    subject = ClassifierSubject(model)
+    subject = ClassifierAttributionModel(model)
     ids = tf.constant(ids)
-    weights = subject.open(subject.embed(ids), ids, None).attention_weights[:, 0].numpy()
+    weights = subject.linearize(subject.embed(ids), ids, None).attention_weights[:, 0].numpy()
     mask = ids.numpy() != 0
     np.testing.assert_allclose(weights, mask / mask.sum(axis=1, keepdims=True), atol=1e-6)

@@ -133,6 +133,7 @@ class TestWhatIsWritten:
             assert path.stat().st_mode & 0o044, f"{path} is for its owner alone"
 
 
+@pytest.mark.filterwarnings("ignore::keras_attention.text.repair.RepairWarning")
 def test_run_export_and_litert_file_translate_the_same(exported, run):
     """Through the command, as a person does it; greedily, and by beam where there is one."""
     texts = [*random_texts(run.source, 12), "", "\u202ea\u0301😀"]

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import pytest
 
-import train
+from keras_attention.commands import train
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
 from keras_attention.training import checkpoint
@@ -76,7 +76,7 @@ def state_of(run: pathlib.Path) -> dict:
         progress = json.loads(str(arrays["progress"]))
     model = keras.saving.load_model(run / "model.keras")
     state |= {f"final_{i}": weights for i, weights in enumerate(model.get_weights())}
-    with open(run / "history.csv", newline="") as file:
+    with open(run / "history.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     metrics = json.loads((run / "metrics.json").read_text())
     assert [int(row["epoch"]) for row in rows] == list(range(1, metrics["epochs"] + 1))

@@ -114,7 +114,7 @@ def test_the_run_folder_is_as_promised(trained):
         *("config.json", "vocabulary.json", "model.keras", "history.csv", "metrics.json"),
         *("attention.png", "calibration.json", "checkpoint", "checkpoint/state.npz"),
     }
-    with open(trained.path / "history.csv", newline="") as file:
+    with open(trained.path / "history.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == HISTORY_COLUMNS
     assert [int(row["epoch"]) for row in rows] == list(range(1, 9))
@@ -133,7 +133,7 @@ def test_metrics_are_those_of_the_best_epoch(trained):
     assert set(metrics["seconds"]) == {"total", "training"}
     assert 0 < metrics["seconds"]["training"] <= metrics["seconds"]["total"]
     assert metrics["test"]["n"] == metrics["valid"]["n"] == 100
-    with open(trained.path / "history.csv", newline="") as file:
+    with open(trained.path / "history.csv", encoding="utf-8", newline="") as file:
         rows = [
             (float(row["valid_exact_match"]), -float(row["valid_loss"]))
             for row in csv.DictReader(file)

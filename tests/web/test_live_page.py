@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from keras_attention.errors import UserError
-from keras_attention.plots.label_fonts import visible_label
+from keras_attention.plots.visible_label import visible_label
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.web import live_page
 from tests.support import ROOT, chromium

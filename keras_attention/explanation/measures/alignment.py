@@ -79,14 +79,14 @@ class Alignment:
         )
 
 
-def gold_of(examples: Examples, steps: int, width: int) -> Gold | None:
+def gold_of(examples: Examples, steps: int, source_length: int) -> Gold | None:
     """The gold links of all examples that have them, None where none has; T and S are given.
 
     Links behind the last step are left out.
     """
     if not any(examples.alignments):
         return None
-    sure = np.zeros((len(examples), steps, width), bool)
+    sure = np.zeros((len(examples), steps, source_length), bool)
     possible = np.zeros_like(sure)
     for row, links in enumerate(examples.alignments):
         for link in links or ():

@@ -11,9 +11,14 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from keras_attention.explanation.measures.attribution_model import (
+    FLOATS,
+    IDS,
+    AttributionModel,
+    compiled,
+)
 from keras_attention.explanation.measures.distances import total_variation
 from keras_attention.explanation.measures.examples import ROWS_AT_ONCE, Batch, Examples, measure
-from keras_attention.explanation.measures.subject import FLOATS, IDS, Subject, compiled
 
 INTEGRATION_POINTS = 16
 # Of a probability: what lies below is rounding of float32, and counts as no effect.
@@ -34,7 +39,7 @@ MEASURES = {
 
 
 def measure_importance(
-    subject: Subject,
+    model: AttributionModel,
     examples: Examples,
     progress: Callable[[int, int], None],
     rows_at_once: int = ROWS_AT_ONCE // 2,
@@ -44,14 +49,14 @@ def measure_importance(
     NaN behind the end of an answer or of what is compared. `completeness_error` `[E, T]` is how far
     integrated gradients miss the difference of probabilities that they should sum to.
     """
-    gradients = compiled(_gradients(subject), IDS, IDS)
-    outputs = compiled(_outputs(subject), IDS, IDS)
+    gradients = compiled(_gradients(model), IDS, IDS)
+    outputs = compiled(_outputs(model), IDS, IDS)
 
     def per_batch(batch: Batch) -> dict[str, np.ndarray]:
         found = gradients(batch.source_ids, batch.answer_ids)
         results = {name: part.numpy() for name, part in found.items()}
         results["leave_one_out"] = _leave_one_out(outputs, batch, deleted)
-        replaced = _replaced_by(subject.replacement_id)
+        replaced = _replaced_by(model.replacement_id)
         results["leave_one_out_replaced"] = _leave_one_out(outputs, batch, replaced)
         for name in (*MEASURES, "attention"):
             results[name] = np.where(batch.compared[:, None], results[name], np.nan)
@@ -62,15 +67,6 @@ def measure_importance(
         values = measured[name]
         measured[name] = np.where(values < LEAST_EFFECT, 0.0, values)  # keeps NaN
     return measured
-
-
-def outputs_of_rows(outputs, source_ids: np.ndarray, answer_ids: np.ndarray) -> np.ndarray:
-    """Output distributions `[R, T, V]` of any number of rows, a few at a time."""
-    parts = [
-        outputs(source_ids[start : start + ROWS_AT_ONCE], answer_ids[start : start + ROWS_AT_ONCE])
-        for start in range(0, len(source_ids), ROWS_AT_ONCE)
-    ]
-    return np.concatenate([part.numpy() for part in parts])
 
 
 def deleted(source_ids: np.ndarray, position: int) -> np.ndarray:
@@ -101,28 +97,28 @@ def _leave_one_out(outputs, batch: Batch, change) -> np.ndarray:
     return effects
 
 
-def _outputs(subject: Subject):
+def _outputs(model: AttributionModel):
     def outputs(source_ids, answer_ids):
-        opened = subject.open(subject.embed(source_ids), source_ids, answer_ids)
-        return tf.nn.softmax(opened.logits(opened.attention_weights))
+        readout = model.linearize(model.embed(source_ids), source_ids, answer_ids)
+        return tf.nn.softmax(readout.logits(readout.attention_weights))
 
     return outputs
 
 
-def _gradients(subject: Subject):
+def _gradients(model: AttributionModel):
     """All measures that need gradients: one backward pass for each step, for all examples."""
     nodes, quadrature = np.polynomial.legendre.leggauss(INTEGRATION_POINTS)
     nodes = tf.constant((nodes + 1) / 2, tf.float32)
     quadrature = tf.constant(quadrature / 2, tf.float32)
 
     def gradients(source_ids, answer_ids):
-        embeddings = subject.embed(source_ids)  # [B, S, E]
-        columns = tf.maximum(answer_ids - subject.column_offset, 0)  # [B, T]
+        embeddings = model.embed(source_ids)  # [B, S, E]
+        columns = tf.maximum(answer_ids - model.column_offset, 0)  # [B, T]
 
-        def target(opened, weights, step, log_odds: bool):
+        def target(readout, weights, step, log_odds: bool):
             """Log-odds or probability of the answer at one step: `[B]`."""
-            state_terms = opened.state_terms[:, step][:, None]
-            logits = opened._replace(state_terms=state_terms).logits(weights[:, step][:, None])[
+            state_terms = readout.state_terms[:, step][:, None]
+            logits = readout._replace(state_terms=state_terms).logits(weights[:, step][:, None])[
                 :, 0
             ]
             answer = tf.one_hot(columns[:, step], tf.shape(logits)[-1])
@@ -134,11 +130,11 @@ def _gradients(subject: Subject):
         def gradient_at(point, step, log_odds: bool, attention_fixed: bool):
             with tf.GradientTape() as tape:
                 tape.watch(point)
-                opened = subject.open(point, source_ids, answer_ids)
-                weights = opened.attention_weights
+                readout = model.linearize(point, source_ids, answer_ids)
+                weights = readout.attention_weights
                 if attention_fixed:
                     weights = tf.stop_gradient(weights)
-                value = target(opened, weights, step, log_odds)
+                value = target(readout, weights, step, log_odds)
             return tape.gradient(value, point, unconnected_gradients="zero")
 
         def times_input(gradient):
@@ -158,10 +154,10 @@ def _gradients(subject: Subject):
                 (tf.constant(0), tf.zeros_like(embeddings)),
             )
             attributed = times_input(integral)
-            opened = subject.open(tf.zeros_like(embeddings), source_ids, answer_ids)
-            start = target(opened, opened.attention_weights, step, False)
-            opened = subject.open(embeddings, source_ids, answer_ids)
-            end = target(opened, opened.attention_weights, step, False)
+            readout = model.linearize(tf.zeros_like(embeddings), source_ids, answer_ids)
+            start = target(readout, readout.attention_weights, step, False)
+            readout = model.linearize(embeddings, source_ids, answer_ids)
+            end = target(readout, readout.attention_weights, step, False)
             missed = tf.abs(tf.reduce_sum(attributed, axis=-1) - (end - start))
             return tuple(tf.abs(times_input(part)) for part in (fixed, free)) + (
                 tf.abs(attributed),
@@ -173,14 +169,14 @@ def _gradients(subject: Subject):
         fixed, free, integrated, missed = tf.map_fn(
             at_step, steps, fn_output_signature=signature, parallel_iterations=1
         )
-        opened = subject.open(embeddings, source_ids, answer_ids)
+        readout = model.linearize(embeddings, source_ids, answer_ids)
         by_example = [1, 0, 2]  # from [T, B, S]
         return {
             "gradient": tf.transpose(fixed, by_example),
             "gradient_through_attention": tf.transpose(free, by_example),
             "integrated_gradients": tf.transpose(integrated, by_example),
             "completeness_error": tf.transpose(missed),
-            "attention": opened.attention_weights,
+            "attention": readout.attention_weights,
         }
 
     return gradients

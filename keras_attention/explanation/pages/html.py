@@ -6,9 +6,10 @@ from html import escape
 
 from keras_attention.explanation.pages import svg
 from keras_attention.explanation.pages.figures import WORDS, all_figures, decimals, shown
-from keras_attention.explanation.pages.heatmaps import visible
+from keras_attention.explanation.pages.heatmaps import LONGEST_WORD
 from keras_attention.explanation.reporting.report import PositionRow, Report, ShownExample
 from keras_attention.explanation.reporting.verdict import IS, IS_NOT, TABLE, Judgement
+from keras_attention.plots.visible_label import visible_label
 
 PAGE_STYLE = """
 * { box-sizing: border-box; }
@@ -221,7 +222,7 @@ def _shaded(tokens, weights) -> str:
     for token, weight in zip(tokens, weights, strict=True):
         # By the square root, so that a tenth of the weight shows; the number is in the tooltip.
         shade = f"color-mix(in srgb, var(--accent) {round(75 * weight**0.5)}%, transparent)"
-        label = escape(visible(token))
+        label = escape(visible_label(token, LONGEST_WORD))
         parts.append(f'<span style="background: {shade}" title="{weight:.3f}">{label}</span>')
     return " ".join(parts)
 

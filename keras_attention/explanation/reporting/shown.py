@@ -47,14 +47,14 @@ def _shown(examples: Examples, attention, adversary: Adversary, row: int, why: s
     source = examples.source_tokens[row]
     answer = examples.answer_tokens[row]
     right = answer == examples.reference_tokens[row]
-    steps, width = len(answer), len(source)
+    steps, source_length = len(answer), len(source)
     return ShownExample(
         why=why,
         source=source,
         answer=answer,
         reference=examples.reference_tokens[row],
-        attention=_rounded(attention[row, :steps, :width]),
-        adversarial=_rounded(adversary.weights[row, :steps, :width]),
+        attention=_rounded(attention[row, :steps, :source_length]),
+        adversarial=_rounded(adversary.weights[row, :steps, :source_length]),
         divergence=_rounded(adversary.divergence[row, :steps]),
         probability=_rounded(adversary.probability[row, :steps]),
         adversarial_probability=_rounded(adversary.adversarial_probability[row, :steps]),

@@ -158,9 +158,9 @@
       const cell = Math.max(15, Math.min(34, Math.floor(room / Math.max(columns, 1))));
       const size = Math.min(TEXT_SIZE, cell - 3);
       const widths = textWidths(source, this.host, size);
-      const turned = this.source.map((text, i) => widths[i] > cell - 3);
+      const turned = this.source.map((text, i) => !lone(text) && widths[i] > cell - 3);
       const words = turned.some(Boolean);
-      const upright = this.source.map((text, i) => !turned[i] && (!words || lone(text)));
+      const upright = this.source.map((text, i) => lone(text) || (!turned[i] && !words));
       const top = Math.max(18, ...widths.map((w, i) => (upright[i] ? 18 : Math.ceil(w)))) + 10;
       Object.assign(this, { cell, left, top });
 
@@ -322,8 +322,9 @@
     }
   }
 
+  // Whether a label is one character with its marks; some characters are two units of UTF-16.
   function lone(text) {
-    return text.replace(/\p{M}/gu, "").length === 1;
+    return Array.from(text.replace(/\p{M}/gu, "")).length === 1;
   }
 
   function gridLines(rows, columns, cell) {

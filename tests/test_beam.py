@@ -27,6 +27,10 @@ def export():
     return random_export()[1]
 
 
+def answers_of(export, texts) -> list[str]:
+    return [translation.text for translation in Translator.load(export).translate(texts)]
+
+
 def rows(folder, name):
     """Lines of all output shards, cut at tabs, in the order of the input."""
     lines = [
@@ -152,9 +156,10 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_the_others_are_translated(e
     assert all(row[2].startswith("cannot be read: ") for row in malformed.values())
     answers = rows(tmp_path, "out-translations")
     read = [row[2] for row in answers if row[0].endswith("cut.gz")]
-    assert read == [text[::-1] for text in texts[: len(read)]]
+    assert read == answers_of(export, texts[: len(read)])
     assert int(malformed["cut.gz"][1]) == len(read) + 1
-    assert ["cba"] == [row[2] for row in answers if row[0].endswith("good.txt")]
+    good = [row[2] for row in answers if row[0].endswith("good.txt")]
+    assert good == answers_of(export, ["abc"])
     assert done.out.splitlines()[-1] == f"{len(answers)} lines translated, 3 malformed"
 
 
@@ -164,7 +169,8 @@ def test_a_file_is_found_whatever_signs_are_in_its_name(export, tmp_path, name):
     (tmp_path / "x1.txt").write_bytes(b"other\n")
     done = call(bulk.main, [export, tmp_path / name, "--output", tmp_path / "out"])
     assert done.status == 0, done.err
-    assert rows(tmp_path, "out-translations")[0][:3] == [str(tmp_path / name), "1", "cba"]
+    answer = answers_of(export, ["abc"])[0]
+    assert rows(tmp_path, "out-translations")[0][:3] == [str(tmp_path / name), "1", answer]
 
 
 def test_a_job_that_fails_leaves_no_temporary_folders(export, tmp_path, monkeypatch):

@@ -11,10 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from keras_attention._runtime.command_line import Parser
-from keras_attention._runtime.quiet import import_tensorflow_quietly, silent_standard_error
+from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.errors import UserError
-from keras_attention.readers.translator import ENGINES, Translator, needs_tensorflow
 from keras_attention.text.repair import argument_bytes, repaired
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
@@ -51,6 +50,8 @@ def program() -> str:
 
 def add_engine_option(parser: Parser) -> None:
     """Adds `--engine`, for verbs that read a model."""
+    from keras_attention.readers.translator import ENGINES
+
     parser.add_argument(
         "--engine",
         choices=ENGINES,
@@ -59,19 +60,18 @@ def add_engine_option(parser: Parser) -> None:
     )
 
 
-def load_translator(path: str, engine: str | None = None) -> Translator:
+def load_translator(path: str, engine: str | None = None):
     """`Translator.load`, with TensorFlow kept quiet where it is needed at all."""
+    from keras_attention.readers.translator import Translator, needs_tensorflow
+
     if needs_tensorflow(path, engine):
         divide_cores()
         import_tensorflow_quietly()
-    if path.endswith(".tflite") and not os.path.isdir(path):
-        with silent_standard_error():  # LiteRT announces its CPU kernels
-            return Translator.load(path, engine)
     joined = "," in path and not os.path.exists(path)
     return Translator.load(path.split(",") if joined else path, engine)
 
 
-def load_attention_translator(path: str, verb: str, engine: str | None = None) -> Translator:
+def load_attention_translator(path: str, verb: str, engine: str | None = None):
     """`load_translator`, for verbs that need attention weights.
 
     Raises:

@@ -11,6 +11,7 @@ from keras_attention.config import Config
 ENCODERS = ("lstm", "gru")
 ATTENTIONS = ("none", "peeky", "dot", "scaled_dot", "general", "additive")
 INITIAL_STATES = ("full", "hidden")
+NORMALIZERS = ("softmax", "sparsemax", "entmax15")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +32,13 @@ class Architecture:
     reverse_source: bool
     initial_state: str
     longest_output: int
+    attention_normalizer: str = "softmax"
 
     def __post_init__(self):
         known = {
             "encoder": ENCODERS,
             "attention": ATTENTIONS,
+            "attention_normalizer": NORMALIZERS,
             "initial_state": INITIAL_STATES,
             "bidirectional": (True, False),
             "attentional_layer": (True, False),
@@ -54,7 +57,8 @@ class Architecture:
     @classmethod
     def of(cls, config: Config, longest_output: int | None = None) -> Architecture:
         """The architecture of a run; `longest_output` where the config leaves it open."""
-        values = {field.name: getattr(config, field.name) for field in dataclasses.fields(cls)}
+        names = [field.name for field in dataclasses.fields(cls)]
+        values = {name: getattr(config, name) for name in names if hasattr(config, name)}
         if longest_output is not None:
             values["longest_output"] = longest_output
         return cls(**values)

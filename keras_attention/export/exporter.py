@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.files import make_folder
-from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import (
     HOSTILE_SOURCES,
@@ -205,8 +204,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     )
     saved_model = Translator(SavedModelReader(aside))
     plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
-    with silent_standard_error():  # LiteRT announces its CPU kernels
-        litert = [Translator(LiteRTReader(aside / path)) for path in (plain, quantised)]
+    litert = [Translator(LiteRTReader(aside / path)) for path in (plain, quantised)]
     weights, engine = f"{WEIGHTS}/{name}.safetensors", Translator(EngineReader.load_export(aside))
     rows = [
         row(INFERENCE, Translator(reloaded), greedy),

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_attention._runtime.installation import missing_extra
+from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
@@ -31,8 +32,7 @@ NO_CHARACTER = -1
 class LiteRTReader:
     """Translates with a `.tflite` file, greedily and one text at a time.
 
-    Threads may share it, and a forked process may go on with it. LiteRT announces its CPU kernels
-    on standard error, once in a process.
+    Threads may share it, and a forked process may go on with it.
 
     Args:
         path: The file. `NAME.json` beside it holds the vocabulary of a word-level side and names
@@ -141,7 +141,8 @@ class _Interpreters:
             self._content = path.read_bytes()
             runner = self._new()
             self.inputs, self.outputs = runner.get_input_details(), runner.get_output_details()
-            runner(**{name: np.zeros(t["shape"], np.int32) for name, t in self.inputs.items()})
+            with silent_standard_error():  # the first call announces LiteRT's CPU kernels
+                runner(**{name: np.zeros(t["shape"], np.int32) for name, t in self.inputs.items()})
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, RuntimeError, KeyError):

@@ -178,8 +178,8 @@ class Translator:
 
     def _rows_per_batch(self, n: int, beam_width: int) -> int:
         """Texts of a batch: of few texts, so many that every thread has some."""
-        least = getattr(self._reader, "least_rows_per_batch", ROWS_PER_BATCH)
         most = min(ROWS_PER_BATCH, max(1, HYPOTHESES_PER_BATCH // beam_width))
+        least = getattr(self._reader, "least_rows_per_batch", most)
         return min(most, max(least, math.ceil(n / self._reader.batches_at_once)))
 
 

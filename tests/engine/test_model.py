@@ -13,7 +13,7 @@ from hypothesis import strategies
 
 from keras_attention.engine import search, weights
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.attention import Attention, mask_of
+from keras_attention.engine.attention import MASKED, NORMALIZERS, Attention, mask_of
 from keras_attention.engine.decoder import END, IMPOSSIBLE, PADDING, START, UNKNOWN, Model
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.models.ensemble import Ensemble as KerasEnsemble
@@ -207,6 +207,34 @@ def test_attention_of_two_positions_by_hand():
     looked = attention.weights(query, keys, mask_of(np.array([2]), 3))
     np.testing.assert_allclose(looked, [[[0.75, 0.25, 0.0]]], atol=1e-6)
     assert looked[0, 0, 2] == 0.0
+
+
+@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
+@hypothesis.given(
+    seed=strategies.integers(0, 2**32 - 1),
+    length=strategies.integers(1, 9),
+    masked=strategies.booleans(),
+)
+@hypothesis.settings(max_examples=30)
+def test_sparse_weights_are_those_of_the_layer(name, seed, length, masked):
+    from keras_attention.layers.normalizers import NORMALIZERS as KERAS
+
+    scores = np.random.default_rng(seed).normal(scale=2, size=(2, 3, length)).astype(np.float32)
+    if masked and length > 1:
+        scores[..., -1] = MASKED
+    ours = NORMALIZERS[name](scores.copy())
+    np.testing.assert_allclose(ours, np.asarray(KERAS[name](scores)), atol=1e-6)
+    np.testing.assert_allclose(ours.sum(axis=-1), 1, atol=1e-6)
+    assert not (masked and length > 1) or not ours[..., -1].any()
+
+
+def test_sparse_weights_by_hand():
+    """Sparsemax of (1, 0.5, -1): t = 0.25; 1.5-entmax of (0, 0): halves of 2 · (1/2)²."""
+    three = np.array([[1, 0.5, -1]], np.float32)
+    np.testing.assert_allclose(NORMALIZERS["sparsemax"](three), [[0.75, 0.25, 0]], atol=1e-7)
+    np.testing.assert_allclose(
+        NORMALIZERS["entmax15"](np.zeros((1, 2), np.float32)), [[0.5, 0.5]], atol=1e-7
+    )
 
 
 def test_a_beam_wider_than_all_outputs_holds_what_there_is(case):

@@ -20,7 +20,7 @@ import time
 
 import numpy as np
 
-from keras_attention._runtime.threads import divide_cores
+from keras_attention.commands import divide_cores
 from keras_attention.pairs.splits import load_splits
 from keras_attention.readers.translator import Translator
 

@@ -45,10 +45,10 @@ _moved.install()
 def __getattr__(name: str):
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "Attention":
-        # Saved models may hold these layers, too; imported, they are known to Keras' loading.
-        importlib.import_module(f"{__name__}.layers.sequence")
     try:
+        if name == "Attention":
+            # Saved models may hold these layers, too; imported, they are known to Keras' loading.
+            importlib.import_module(f"{__name__}.layers.sequence")
         return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     except ModuleNotFoundError as error:
         # Imported here: whoever has all parts never needs it.

@@ -81,20 +81,18 @@ def run(arguments: list[str]) -> None:
 
 def _pairs(options, config):
     """The pairs to audit, and those to train baselines on or None."""
-    splits = None
+    kinds = config.source_tokens, config.target_tokens
+    pairs, train = None, None
     if options.data is None or options.train_baselines:
         try:
-            splits = load_splits(
-                config.data, config.seed, config.source_tokens, config.target_tokens
-            )
+            splits = load_splits(config.data, config.seed, *kinds)
         except UserError as error:
             wish = "give DATA.tsv" if options.data is None else "leave out --train-baselines"
             raise UserError(f"the data that the run was trained on: {error}; or {wish}") from None
+        pairs, train = splits.test, (splits.train if options.train_baselines else None)
     if options.data is not None:
-        pairs = read_pairs(options.data, config.source_tokens, config.target_tokens)
-    else:
-        pairs = splits.test
-    return pairs, (splits.train if options.train_baselines else None)
+        pairs = read_pairs(options.data, *kinds)
+    return pairs, train
 
 
 def _name(path: str) -> str:

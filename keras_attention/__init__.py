@@ -48,6 +48,9 @@ def __getattr__(name: str):
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
+        if name == "Attention":
+            # Saved models may hold these layers, too; imported, they are known to Keras' loading.
+            importlib.import_module(f"{__name__}.layers.sequence")
         return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     except ModuleNotFoundError as error:
         # Imported here: whoever has all parts never needs it.

@@ -9,7 +9,7 @@ import math
 import pathlib
 import types
 import typing
-from typing import Any
+from typing import Any, Literal
 
 from keras_attention.errors import UserError
 
@@ -55,10 +55,10 @@ class Config:
     )
     overwrite: bool = _option(False, "Run", "replace the run in --out")
 
-    source_tokens: str = _option(
+    source_tokens: Literal["char", "word"] = _option(
         "char", "Tokens", "what a source is cut into", choices=("char", "word")
     )
-    target_tokens: str = _option(
+    target_tokens: Literal["char", "word"] = _option(
         "char", "Tokens", "what a target is cut into", choices=("char", "word")
     )
     source_form: str = _option(
@@ -251,6 +251,7 @@ def checked(field: dataclasses.Field, value: Any) -> Any:
         UserError: it has another type or is out of range; the message begins with the flag.
     """
     flag = flag_of(field)
+    kind: Any
     kind, optional = type_of(field)
     if value is None and optional:
         return None
@@ -286,6 +287,8 @@ def type_of(field: dataclasses.Field) -> tuple[type, bool]:
     hint = _type_hints()[field.name]
     if isinstance(hint, types.UnionType):
         return next(kind for kind in hint.__args__ if kind is not types.NoneType), True
+    if typing.get_origin(hint) is Literal:
+        return str, False
     return hint, False
 
 

@@ -4,13 +4,16 @@ import dataclasses
 import errno
 import json
 import os
+import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 
-from keras_attention.commands import translate
+from keras_attention._runtime.process import Terminated
+from keras_attention.commands import train, translate
 from keras_attention.commands.training_options import parse_training_config
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
@@ -19,6 +22,7 @@ from keras_attention.text.repair import RepairWarning
 from keras_attention.version import __version__
 from tests.support import ROOT
 from tests.support.commands import call, call_train, call_verb
+from tests.support.tasks import reversal_splits, write_splits
 
 PROMISED = """--data --out --config --seed --epochs --batch-size --units --embedding-size --encoder
 --bidirectional --layers --attention --reverse-source --dropout --learning-rate --clipnorm
@@ -285,6 +289,26 @@ def test_train_and_export_are_verbs_too(tmp_path):
     assert done.err.startswith(f"error: {tmp_path}: holds no run (no config.json); train one with")
 
 
+@pytest.mark.parametrize("signal_of", [KeyboardInterrupt, Terminated])
+def test_a_training_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch, signal_of):
+    """The line can be copied: it names all that the run's own options do not say."""
+
+    def stopped(config, splits, task, started):
+        (pathlib.Path(config.out) / "config.json").write_text(config.to_json(), encoding="utf-8")
+        raise signal_of
+
+    monkeypatch.setattr(train, "_train", stopped)
+    data = write_splits(tmp_path / "my data", reversal_splits())
+    run = tmp_path / "run 1"
+    done = call_train("--data", data, "--out", run, "--units", "8", "--overwrite")
+    assert done.status == (143 if signal_of is Terminated else 130)
+    said = done.err.removeprefix("stopped; go on with `").removesuffix("`\n")
+    program, door, *arguments = shlex.split(said)
+    assert (program, door) == ("python", "train.py")
+    again = parse(*arguments)
+    assert again == Config(data=str(data), out=str(run), units=8, resume=True)
+
+
 def test_away_from_a_clone_the_default_data_are_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = call_train()
@@ -351,6 +375,40 @@ def test_translate_reads_lines_of_standard_input(trained, monkeypatch):
     assert [lines[0], lines[2], lines[4]] == ["cba", "de", "cba"]
     assert lines[5:10] == ["ed"] * 5 and lines[10] == "ba"
     assert call_verb("translate", trained.path, stdin=b"").out == ""
+
+
+@pytest.mark.slow
+def test_translate_answers_a_line_while_the_next_one_is_still_to_be_written(trained):
+    with subprocess.Popen(
+        [sys.executable, "-m", "keras_attention", "translate", trained.path],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        for line, answer in ((b"abc\n", b"cba\n"), (b"ed\r\n", b"de\n")):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        process.stdin.write(b"\xef\xbb\xbfed")
+        process.stdin.close()
+        assert process.stdout.readline() != b""
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_translate_ends_as_its_reader_does(trained):
+    verb = f"{sys.executable} -m keras_attention translate {trained.path}"
+    done = subprocess.run(
+        ["bash", "-c", f"yes ab | head -20000 | {verb} | head -1; exit ${{PIPESTATUS[2]}}"],
+        cwd=ROOT,
+        capture_output=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (141, b"ba\n", b"")
+
+
+def test_a_byte_order_mark_is_no_character_of_the_first_line(trained):
+    marked = call_verb("translate", trained.path, "--scores", stdin=b"\xef\xbb\xbfed\n")
+    assert marked.out == call_verb("translate", trained.path, "--scores", "ed").out
 
 
 def test_bytes_that_are_no_utf8_are_the_same_on_the_command_line_and_in_a_pipe(trained):

@@ -1,4 +1,4 @@
-"""The package as pip installs it, away from the clone: every verb works, or names what is missing."""
+"""The package as pip installs it, away from the clone: each verb works, or says what is missing."""
 
 import functools
 import json

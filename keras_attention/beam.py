@@ -89,9 +89,9 @@ class SavedModelHandler(ModelHandler[str, Result, Any]):
         export = pathlib.Path(self._export)
         folder = described_version(export, read_manifest(export))
         import_tensorflow_quietly()
-        import tensorflow as tf
+        from keras_attention.readers.saved_model_files import load_saved_model
 
-        return tf.saved_model.load(str(folder))
+        return load_saved_model(folder)
 
     def run_inference(
         self, batch: Sequence[str], model: Any, inference_args: dict | None = None

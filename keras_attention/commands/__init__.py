@@ -34,7 +34,7 @@ def verb_parser(name: str, description: str) -> Parser:
 
 def load_translator(path: str):
     """`Translator.load`, with TensorFlow kept quiet, or not imported where it isn't needed."""
-    if not path.endswith(".tflite"):
+    if not path.endswith(".tflite") or os.path.isdir(path):
         divide_cores()
         import_tensorflow_quietly()
     from keras_attention.readers.translator import Translator

@@ -9,7 +9,7 @@ from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair_files import read_pairs
-from keras_attention.pairs.splits import load_splits
+from keras_attention.pairs.splits import load_split
 
 # Names of the parts, here, so that --help and mistakes need no TensorFlow.
 PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
@@ -81,20 +81,21 @@ def run(arguments: list[str]) -> None:
 
 def _pairs(options, config):
     """The pairs to audit, and those to train baselines on or None."""
-    splits = None
-    if options.data is None or options.train_baselines:
+
+    def part(name: str):
         try:
-            splits = load_splits(
-                config.data, config.seed, config.source_tokens, config.target_tokens
+            return load_split(
+                config.data, name, config.seed, config.source_tokens, config.target_tokens
             )
         except UserError as error:
             wish = "give DATA.tsv" if options.data is None else "leave out --train-baselines"
             raise UserError(f"the data that the run was trained on: {error}; or {wish}") from None
+
     if options.data is not None:
         pairs = read_pairs(options.data, config.source_tokens, config.target_tokens)
     else:
-        pairs = splits.test
-    return pairs, (splits.train if options.train_baselines else None)
+        pairs = part("test")
+    return pairs, (part("train") if options.train_baselines else None)
 
 
 def _name(path: str) -> str:

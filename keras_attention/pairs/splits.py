@@ -73,6 +73,26 @@ def open_splits(
     return Splits(train, *(read_part(path, name, *kinds) for name in ("valid", "test")))
 
 
+def load_split(
+    path: str | os.PathLike,
+    name: str,
+    seed: int,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+) -> list[Pair]:
+    """One part (`name` is train, valid or test) of what `load_splits` reads.
+
+    The other parts of a folder are not read. One file has to be read as a whole, since what
+    belongs to a part depends on all its sources.
+
+    Raises:
+        UserError: as `load_splits` does, of the one part.
+    """
+    if pathlib.Path(path).is_dir():
+        return read_part(path, name, source_tokens, target_tokens)
+    return getattr(load_splits(path, seed, source_tokens, target_tokens), name)
+
+
 def read_part(
     folder: str | os.PathLike,
     name: str,

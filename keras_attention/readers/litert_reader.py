@@ -6,6 +6,7 @@ Letters in shape comments: S longest source, T longest output; the batch is alwa
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import warnings
 from collections.abc import Sequence
@@ -122,6 +123,8 @@ def _signature_runner(path: pathlib.Path, threads: int):
         ) from None
     if not path.is_file():
         raise UserError(f"{path}: no such file; name a .tflite file of an export")
+    if not os.access(path, os.R_OK):
+        raise UserError(f"{path}: may not be read; ask its owner")
     try:
         interpreter = Interpreter(model_path=str(path), num_threads=threads)
         runner = interpreter.get_signature_runner(SIGNATURE)

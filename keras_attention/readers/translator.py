@@ -61,7 +61,13 @@ class Translator:
 
             return cls(RunReader.load_ensemble([pathlib.Path(part) for part in path]))
         path = pathlib.Path(path)
-        if path.suffix == ".tflite":
+        try:
+            path.stat()
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; ask its owner") from None
+        except (OSError, ValueError):
+            pass  # said below
+        if path.suffix == ".tflite" and not path.is_dir():
             from keras_attention.readers.litert_reader import LiteRTReader
 
             return cls(LiteRTReader(path))

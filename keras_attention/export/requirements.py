@@ -7,7 +7,7 @@ import pathlib
 from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention.readers.export_layout import LITERT, SERVING
-from keras_attention.readers.saved_model_files import read_saved_model_proto
+from keras_attention.readers.saved_model_files import read_meta_graph
 
 
 def needs(export: pathlib.Path, name: str) -> dict[str, dict]:
@@ -34,7 +34,7 @@ def needs(export: pathlib.Path, name: str) -> dict[str, dict]:
 
 def saved_model_needs(folder: pathlib.Path) -> dict:
     """`needs` of one version folder."""
-    graph = read_saved_model_proto(folder).meta_graphs[0]
+    graph = read_meta_graph(folder)
     nodes = list(graph.graph_def.node)
     nodes += [node for f in graph.graph_def.library.function for node in f.node_def]
     return {

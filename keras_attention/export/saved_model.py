@@ -10,6 +10,7 @@ import json
 import pathlib
 
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_attention.export.warmup import write_warmup
 from keras_attention.models.decoding import IMPOSSIBLE, Decoded
@@ -17,7 +18,6 @@ from keras_attention.models.inference import InferenceModel
 from keras_attention.readers.calibration import confidence_of
 from keras_attention.readers.export_layout import SOURCE_VOCABULARY
 from keras_attention.readers.run import Run
-from keras_attention.readers.saved_model_files import read_saved_model_proto
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.vocabulary_graph import EncodedTexts, SourceGraph, TargetGraph
 
@@ -223,7 +223,7 @@ def _write_source_vocabulary(vocabulary: Vocabulary, path: pathlib.Path) -> None
 
 def check_operators(folder: pathlib.Path) -> None:
     """Raises RuntimeError unless all operators of a SavedModel are core CPU operators."""
-    proto = read_saved_model_proto(folder)
+    proto = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
     graphs = [graph.graph_def for graph in proto.meta_graphs]
     nodes = [node for graph in graphs for node in graph.node]
     nodes += [node for g in graphs for function in g.library.function for node in function.node_def]

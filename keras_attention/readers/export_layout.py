@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 
 from keras_attention._runtime.files import write_text
 from keras_attention.errors import UserError
@@ -20,6 +21,17 @@ SOURCE_VOCABULARY = "assets.extra/source_vocabulary.json"
 BUILDING = ".building-"
 # TensorFlow Serving keeps a version in a signed integer of 64 bits.
 LARGEST_VERSION = 2**63 - 1
+
+_KINDS = {
+    "name": str,
+    "version": int,
+    "source_tokens": str,
+    "target_tokens": str,
+    "has_attention": bool,
+    "beam_width": int,
+    "length_penalty": (int, float),
+}
+_PLAIN_NAME = re.compile(r"[^/\0]+").fullmatch
 
 
 def is_export(path: str | pathlib.Path) -> bool:
@@ -43,12 +55,16 @@ def read_manifest(export: pathlib.Path) -> dict:
         raise UserError(
             f"{export}: holds no finished export (no {MANIFEST}); run `python export.py` again"
         ) from None
-    except ValueError:
-        raise UserError(f"{path}: is damaged; run `python export.py` again") from None
+    except (ValueError, RecursionError):
+        manifest = None
     if not isinstance(manifest, dict):
         raise UserError(f"{path}: is damaged; run `python export.py` again")
     if manifest.get("format") != FORMAT:
         raise UserError(f"{path}: is of another format; run `python export.py` again")
+    typed = all(isinstance(manifest.get(key), kind) for key, kind in _KINDS.items())
+    # The name is a folder's: it must not lead out of the export.
+    if not typed or manifest["name"] in ("", ".", "..") or not _PLAIN_NAME(manifest["name"]):
+        raise UserError(f"{path}: is damaged; run `python export.py` again")
     return manifest
 
 

@@ -165,7 +165,7 @@ def _read_description(
         raise UserError(
             f"{description}: is missing; a word-level model needs it beside {path.name}"
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{description}: is damaged; export the run again") from None
     source, target = tokens
     return source and Vocabulary("word", source, form), target and Vocabulary("word", target), form

@@ -84,11 +84,13 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
     from keras_attention.readers.export_layout import described_version, read_manifest
     from keras_attention.readers.litert_reader import LiteRTReader
     from keras_attention.readers.run_reader import RunReader
+    from keras_attention.readers.saved_model_files import load_saved_model
     from keras_attention.readers.translator import Translator
 
     manifest = read_manifest(export)
     litert = export / "litert"
-    signatures = tf.saved_model.load(str(described_version(export, manifest))).signatures
+    served = load_saved_model(described_version(export, manifest))
+    signatures = served.signatures
     text = tf.constant([sentence])
 
     def translate(reader):

@@ -143,6 +143,8 @@ class _Interpreters:
             self.inputs, self.outputs = runner.get_input_details(), runner.get_output_details()
             with silent_standard_error():  # the first call announces LiteRT's CPU kernels
                 runner(**{name: np.zeros(t["shape"], np.int32) for name, t in self.inputs.items()})
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; ask its owner") from None
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, RuntimeError, KeyError):
@@ -193,7 +195,7 @@ def _read_description(
         raise UserError(
             f"{description}: is missing; a word-level model needs it beside {path.name}"
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{description}: is damaged; export the run again") from None
     source, target = tokens
     return source and Vocabulary("word", source, form), target and Vocabulary("word", target), form

@@ -91,6 +91,12 @@ class Translator:
         if not isinstance(path, (str, os.PathLike)):
             return cls(_run_reader(engine).load_ensemble(checked_paths(path)))
         path = pathlib.Path(path)
+        try:
+            path.stat()
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; ask its owner") from None
+        except (OSError, ValueError):
+            pass  # said below
         if path.suffix == ".tflite" and not path.is_dir():
             if engine is not None:
                 raise UserError(f"--engine: {path} runs in LiteRT; leave the option out")

@@ -43,19 +43,21 @@ def run(arguments: list[str]) -> None:
     translator = load_attention_translator(options.model, "view")
     from keras_attention.web.viewer import render
 
-    pairs = [Pair(text, None) for text in options.text]
+    pairs: list[Pair] = []
     if options.data:
         read = read_pairs(options.data, translator.source_kind, translator.target_kind)
-        pairs += read[: options.examples]
-    translations = translator.translate([pair.source for pair in pairs])
+        pairs = read[: options.examples]
+    sources = [*options.text, *(pair.source for pair in pairs)]
+    references: list[Pair | None] = [*([None] * len(options.text)), *pairs]
+    translations = translator.translate(sources)
     examples = [
         {
-            "source": pair.source,
-            "expected": pair.target,
+            "source": source,
+            "expected": pair and pair.target,
             "links": _links(pair, translation),
             **{f.name: getattr(translation, f.name) for f in dataclasses.fields(translation)},
         }
-        for pair, translation in zip(pairs, translations, strict=True)
+        for source, pair, translation in zip(sources, references, translations, strict=True)
     ]
     out = pathlib.Path(options.out)
     try:
@@ -66,8 +68,8 @@ def run(arguments: list[str]) -> None:
     print(out)
 
 
-def _links(pair: Pair, translation) -> tuple[Link, ...] | None:
+def _links(pair: Pair | None, translation) -> tuple[Link, ...] | None:
     """The gold alignment in the model's own tokens; only a right answer has one."""
-    if pair.alignment is None or translation.text != pair.target:
+    if pair is None or pair.alignment is None or translation.text != pair.target:
         return None
     return carry_links(pair.alignment, pair.source, translation.source_tokens)

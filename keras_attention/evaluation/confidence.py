@@ -40,10 +40,10 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
     Raises:
         ValueError: the two differ in number, or there are none.
     """
-    confidences, right = _checked(confidences, right)
-    bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
-    gaps = np.bincount(bins, weights=confidences - right, minlength=BINS)
-    return float(np.abs(gaps).sum() / len(right))
+    sure, hits = _checked(confidences, right)
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    gaps = np.bincount(bins, weights=sure - hits, minlength=BINS)
+    return float(np.abs(gaps).sum() / len(hits))
 
 
 def auroc(scores: Sequence[float], right: Sequence[bool]) -> float | None:
@@ -58,14 +58,14 @@ def auroc(scores: Sequence[float], right: Sequence[bool]) -> float | None:
     Raises:
         ValueError: the two differ in number, or there are none.
     """
-    scores, right = _checked(scores, right)
-    positives = int(right.sum())
-    negatives = len(right) - positives
+    values, hits = _checked(scores, right)
+    positives = int(hits.sum())
+    negatives = len(hits) - positives
     if not positives or not negatives:
         return None
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean_ranks = np.cumsum(counts) - (counts - 1) / 2  # from 1, equal scores share theirs
-    rank_sum = mean_ranks[place][right == 1].sum()
+    rank_sum = mean_ranks[place][hits == 1].sum()
     return float((rank_sum - positives * (positives + 1) / 2) / (positives * negatives))
 
 
@@ -86,14 +86,14 @@ def accuracy_coverage(
     Raises:
         ValueError: the two differ in number, or there are none.
     """
-    confidences, right = _checked(confidences, right)
-    falling = np.sort(confidences)[::-1]
+    sure, hits = _checked(confidences, right)
+    falling = np.sort(sure)[::-1]
     points = []
     for coverage in coverages:
-        least = falling[max(round(coverage * len(right)), 1) - 1]
-        answered = confidences >= least
+        least = falling[max(round(coverage * len(hits)), 1) - 1]
+        answered = sure >= least
         points.append(
-            CoveragePoint(float(answered.mean()), float(least), float(right[answered].mean()))
+            CoveragePoint(float(answered.mean()), float(least), float(hits[answered].mean()))
         )
     return tuple(points)
 

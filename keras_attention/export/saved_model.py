@@ -13,7 +13,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_attention.export.warmup import write_warmup
-from keras_attention.models.decoding import IMPOSSIBLE, Decoded
+from keras_attention.models.decoding import NEG_INF, Decoded
 from keras_attention.models.inference import InferenceModel
 from keras_attention.readers.calibration import confidence_of
 from keras_attention.readers.export_layout import SOURCE_VOCABULARY
@@ -146,7 +146,7 @@ class _Answers:
             "text": tf.where(
                 refused, "", self._target.decode(decoded.token_ids, decoded.lengths)[0]
             ),
-            "log_probability": tf.where(refused, IMPOSSIBLE, score),
+            "log_probability": tf.where(refused, NEG_INF, score),
             "confidence": tf.where(refused, 0.0, confidence),
         }
 

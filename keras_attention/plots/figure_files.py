@@ -67,7 +67,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> pathlib.Path:
 
 def figure_bytes(figure: Figure, kind: str) -> bytes:
     """The file that `save_figure` writes; `kind` is `"png"`, `"svg"` or `"pdf"`."""
-    alt_text = figure.get_label()
+    alt_text = str(figure.get_label())
     title = alt_text.partition(". ")[0][:200]
     metadata = {
         "png": {"Software": None, "Title": title, "Description": alt_text},

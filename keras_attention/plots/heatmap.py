@@ -184,8 +184,15 @@ def _draw_panel(figure: Figure, panel: Panel, x: float, y: float, style: str) ->
         _draw_cells(axes, panel, style)
     else:
         note = empty_note(rows, columns)
-        place = dict(transform=axes.transAxes, ha="center", va="center", color=QUIET)
-        axes.text(0.5, 0.5, note, fontproperties=panel.font(10), parse_math=False, **place)
+        axes.text(
+            *(0.5, 0.5, note),
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            color=QUIET,
+            fontproperties=panel.font(10),
+            parse_math=False,
+        )
     # Without cells the body is wider or higher than its tokens; they keep their cell size.
     axes.set_xlim(0, panel.body[0] / panel.cell[0])
     axes.set_ylim(panel.body[1] / panel.cell[1], 0)

@@ -374,6 +374,7 @@ def test_a_page_opens_on_an_answered_example_that_nobody_tried(browser, tmp_path
         # Whoever comes with a text, or clears it, gets what was asked for.
         browser.open(server.url + "#language=en&text=12")
         browser.run("location.reload()")
+        wait_for(browser, "globalThis.attentionPage")
         wait_for_answer_to(browser, "12")
         browser.point("#clear", click=True)
         wait_for(browser, "document.getElementById('result').hidden")

@@ -112,7 +112,7 @@ def test_cells_and_labels_stay_in_line_on_paper(on_paper, viewer_page):
     page = on_paper(viewer_page("long"))
     distances = page.run(
         "const middle = (e) => { const b = e.getBoundingClientRect();"
-        "  return b.left + b.width / 2 };"
+        " return (b.left + b.right) / 2 };"
         "const labels = [...document.querySelectorAll('.top.labels text')].map(middle);"
         "return [...document.querySelectorAll('.cell')].map((c) =>"
         " Math.abs(middle(c) - labels[+c.dataset.column]));"

@@ -45,7 +45,7 @@ class Gold:
     @property
     def steps(self) -> np.ndarray:
         """bool `[E, T]`: steps with any link."""
-        return self.possible.any(axis=-1)
+        return np.any(self.possible, axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,7 +30,7 @@ IDS = tf.TensorSpec([None, None], tf.int32)
 FLOATS = {rank: tf.TensorSpec([None] * rank, tf.float32) for rank in range(1, 5)}
 
 
-def compiled(function: Callable, *signature) -> Callable:
+def compiled(function: Callable, *signature) -> tf.types.experimental.PolymorphicFunction:
     """A graph of `function` that serves every size; nothing in it needs AutoGraph."""
     return tf.function(function, input_signature=signature, autograph=False)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -160,7 +160,7 @@ def measure(
         whole = np.full((len(examples), *shape), np.nan, np.float32)
         for (batch, _), part in zip(collected, parts, strict=True):
             steps = batch.steps.reshape(batch.steps.shape + (1,) * (part.ndim - 2))
-            inside = tuple(slice(0, size) for size in part.shape[1:])
+            inside: tuple[Any, ...] = tuple(slice(0, size) for size in part.shape[1:])
             whole[(batch.rows, *inside)] = np.where(steps, part, np.nan)
         joined[name] = whole
     return joined

@@ -40,7 +40,7 @@ def shown(number: Number | None) -> str:
         return "not measured"
     if number.value is None:
         return "undefined"
-    if number.low is None:
+    if number.low is None or number.high is None:
         return decimals(number.value)
     return f"{decimals(number.value)} [{decimals(number.low)}, {decimals(number.high)}]"
 
@@ -64,7 +64,7 @@ def bars(name: str, rows: Sequence[tuple[str, Number]], colours: Sequence[str], 
         parts.append(svg.text(right + 12, y + 19, shown(number), "small"))
         if number.value is not None:
             parts.append(svg.rect(left, y + 5, x_of(number.value) - left, height - 10, colour))
-            if number.low is not None:
+            if number.low is not None and number.high is not None:
                 parts.append(svg.whisker(x_of(number.low), x_of(number.high), y + height / 2))
     for tick in (0, 0.25, 0.5, 0.75, 1):
         parts.append(svg.text(x_of(tick), bottom + 16, f"{tick:g}", "quiet small", "middle"))
@@ -96,8 +96,8 @@ def violin(spread: Histogram, at, middle: float, half: float, colour: str, uprig
         (at(c), middle + h) for c, h in outline[::-1]
     ]
     low, _, high = (at(q) for q in spread.quartiles)
-    ends = ((low, middle), (high, middle))
+    ends = [(low, middle), (high, middle)]
     if upright:
         sides = [(x, y) for y, x in sides]
-        ends = tuple((x, y) for y, x in ends)
+        ends = [(x, y) for y, x in ends]
     return svg.path(sides, colour, closed=True) + svg.line(*ends[0], *ends[1], "middle")

@@ -35,8 +35,8 @@ def _of_example(measured: Measured, row: int) -> dict[str, Any]:
     arrays: dict[str, np.ndarray] = {"attention": measured.attention}
     if measured.adversary is not None:
         arrays["adversarial"] = measured.adversary.weights
-    for name in MEASURES if measured.importance is not None else ():
-        arrays[name] = measured.importance[name]
+    if (importance := measured.importance) is not None:
+        arrays |= {name: importance[name] for name in MEASURES}
     if measured.contrast is not None:
         arrays["contrast"] = measured.contrast.contribution
     content: dict[str, Any] = {

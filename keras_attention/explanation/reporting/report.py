@@ -30,7 +30,8 @@ class Histogram:
         counts, _ = np.histogram(np.clip(values, low, high), edges)
         quartiles = None
         if len(values):
-            quartiles = tuple(round(float(q), 6) for q in np.percentile(values, [25, 50, 75]))
+            low, middle, high = (round(float(q), 6) for q in np.percentile(values, [25, 50, 75]))
+            quartiles = low, middle, high
         return cls(
             tuple(round(float(edge), 6) for edge in edges), tuple(map(int, counts)), quartiles
         )

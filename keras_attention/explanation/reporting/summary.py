@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from keras_attention.explanation.measures.alignment import compare
@@ -49,7 +51,7 @@ def summarise(
     """The whole report, verdict included."""
     estimator = Estimator(seed)
     examples = measured.examples
-    parts = {
+    parts: dict[str, Any] = {
         "dependence": dependence_report(measured, estimator),
         "agreement": agreement_report(measured, estimator),
         "interventions": interventions_report(measured.interventions, estimator),
@@ -103,7 +105,7 @@ def _positions(measured: Measured, estimator: Estimator) -> tuple[PositionRow, .
     names = _position_names(measured.examples, steps)
     rows = []
     for position in range(steps):
-        numbers: dict[str, Number | None] = dict.fromkeys(POSITION_COLUMNS)
+        numbers: dict[str, Any] = dict.fromkeys(POSITION_COLUMNS)
         for name, values in arrays.items():
             if position < values.shape[1]:
                 definition = POSITION_COLUMNS[name]

@@ -75,7 +75,8 @@ def _error_rate(alignment: Alignment, of: str, estimator: Estimator) -> Number:
 
 def _below(own: Alignment, wrong: dict, rates: dict[str, Number], estimator: Estimator) -> Number:
     """The best control's error rate minus the model's; both have the same denominators."""
-    best = min(rates, key=lambda name: rates[name].value)
+    # All have the same denominators, so that all are defined or none is.
+    best = min(rates, key=lambda name: rates[name].value or 0.0)
     missed, sizes = own.error_rate()
     return estimator.ratio(
         wrong[best].error_rate()[0] - missed,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -266,17 +264,17 @@ def erasure_report(found: Erasure | None, estimator: Estimator) -> ErasureReport
             f"AOPC: mean over {shares} % of the tokens of {name.replace('_', ' ')}",
         )
 
-    names = [field.name for field in dataclasses.fields(found)]
     return ErasureReport(
-        **{f"{_aopc_name(name)}": aopc(name) for name in names},
+        aopc_comprehensiveness=aopc("comprehensiveness"),
+        aopc_sufficiency=aopc("sufficiency"),
+        random_aopc_comprehensiveness=aopc("random_comprehensiveness"),
+        random_aopc_sufficiency=aopc("random_sufficiency"),
         beyond_random=estimator.mean(
             (found.comprehensiveness - found.random_comprehensiveness).mean(axis=-1),
             "AOPC comprehensiveness of the most attended tokens minus that of random ones",
         ),
-        **{name: curve(name) for name in names},
+        comprehensiveness=curve("comprehensiveness"),
+        sufficiency=curve("sufficiency"),
+        random_comprehensiveness=curve("random_comprehensiveness"),
+        random_sufficiency=curve("random_sufficiency"),
     )
-
-
-def _aopc_name(name: str) -> str:
-    prefix = "random_" if name.startswith("random_") else ""
-    return f"{prefix}aopc_{name.removeprefix('random_')}"

@@ -13,21 +13,15 @@ import tempfile
 import time
 
 from keras_attention._runtime.command_line import exit_with_user_errors
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.checks.check import quick_findings
 from keras_attention.commands.training_options import parse_training_config
-from keras_attention.pairs.splits import open_splits
-from keras_attention.readers.run_folder import (
-    ATTENTION,
-    CHECKPOINT,
-    check_startable,
-    is_finished,
-    read_metrics,
-    write_metrics,
-)
-from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
+from keras_attention.pairs.splits import Splits, open_splits
+from keras_attention.readers.run_folder import ATTENTION, check_startable, write_metrics
 from keras_attention.training.cluster import task_of_environment
+from keras_attention.training.resumption import finished_metrics
 
 PLOTTED = 6
 
@@ -40,19 +34,8 @@ def main(arguments: list[str]) -> None:
     splits = open_splits(config.data, config.seed, *kinds, in_memory=config.shuffle_buffer)
     task = task_of_environment()
     if task.is_chief:
-        check_startable(config)
-    in_memory = isinstance(splits.train, list)  # to look at more would take the memory after all
-    for finding in quick_findings(splits, *kinds, config.source_form) if in_memory else ():
-        print(f"warning: {finding.file}: {finding.message}", file=sys.stderr)
-    out = pathlib.Path(config.out)
-    if config.resume and is_finished(out):
-        read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))
-        print(f"{out} is finished already")
-        test = read_metrics(out)["test"]
-    elif task.is_chief:
-        metrics = _train(config, splits, task, started)
-        write_metrics(out, metrics)
-        test = metrics["test"]
+        with folder_lock(config.out):
+            test = _train_run(config, splits, task, started)
     else:  # Another process writes the run; what is written here is thrown away.
         with tempfile.TemporaryDirectory() as folder:
             aside = dataclasses.replace(config, out=folder, resume=False, overwrite=False)
@@ -60,19 +43,39 @@ def main(arguments: list[str]) -> None:
     print(f"exact match on test: {test['exact_match']:.4f} (n={test['n']})")
 
 
+def _train_run(config, splits, task, started: float) -> dict:
+    """The test's metrics of the run in `config.out`, trained unless it is finished already."""
+    check_startable(config)
+    if isinstance(splits, Splits):  # to look at more would take the memory after all
+        kinds = config.source_tokens, config.target_tokens
+        for finding in quick_findings(splits, *kinds, config.source_form):
+            print(f"warning: {finding.file}: {finding.message}", file=sys.stderr)
+    metrics = finished_metrics(config, splits, task)
+    if metrics is not None:
+        print(f"{config.out} is finished already")
+    else:
+        metrics = _train(config, splits, task, started)
+        write_metrics(config.out, metrics)
+    return metrics["test"]
+
+
 def _train(config, splits, task, started: float) -> dict:
     divide_cores()
     import_tensorflow_quietly()
-    from keras_attention.plots.heatmap import plot_attention_grid, save_figure
     from keras_attention.training.distribution import make_strategy, telling_of_lost_workers
     from keras_attention.training.trainer import train
 
     with telling_of_lost_workers(task), make_strategy(task).scope():
         trained = train(config, splits, started=started, task=task)
     if trained.translator.has_attention:
-        figure = plot_attention_grid(trained.test.translations[:PLOTTED])
-        save_figure(figure, pathlib.Path(config.out) / ATTENTION)
+        _plot(trained.test.translations, pathlib.Path(config.out) / ATTENTION)
     return trained.metrics
+
+
+def _plot(translations, path: pathlib.Path) -> None:
+    from keras_attention.plots.heatmap import plot_attention_grid, save_figure
+
+    save_figure(plot_attention_grid(translations[:PLOTTED]), path)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from keras_attention._runtime.command_line import Parser, exit_with_user_errors
+from keras_attention.batching.batches import POSITIONS_PER_BATCH
 from keras_attention.errors import UserError
 from keras_attention.pairs.lines import is_blank, strip_line
 from keras_attention.readers.export_layout import described_version, read_manifest
@@ -50,7 +51,6 @@ except ImportError:
 # Sources are batched with others of the same range of lengths; the last range is open.
 LENGTH_BOUNDARIES = [8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 256, 512, 1024]
 ROWS_PER_BATCH = 256
-POSITIONS_PER_BATCH = 65_536
 
 NAMESPACE = "keras_attention"
 

@@ -23,6 +23,14 @@ class Splits(NamedTuple):
     test: list[Pair]
 
 
+class StreamedSplits(NamedTuple):
+    """The three parts of a data set whose training pairs stay in their files."""
+
+    train: PairStream
+    valid: list[Pair]
+    test: list[Pair]
+
+
 def load_splits(
     path: str | os.PathLike,
     seed: int,
@@ -49,13 +57,13 @@ def open_splits(
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
     in_memory: int = 100_000,
-) -> Splits:
+) -> Splits | StreamedSplits:
     """The three parts as `data.load_splits` reads them, but large training data stay in files.
 
     Args:
         path, seed, source_tokens, target_tokens: As for `load_splits`.
-        in_memory: A folder's training pairs become a list up to this number, and a `PairStream`
-            if there are more.
+        in_memory: A folder's training pairs become a list up to this number; if there are more,
+            they are streamed.
 
     Raises:
         UserError: as `load_splits` does; a line deep inside the training files is looked at only
@@ -66,11 +74,12 @@ def open_splits(
     kinds = source_tokens, target_tokens
     stream = PairStream(split_files(path, "train"), *kinds)
     train = list(itertools.islice(stream, in_memory + 1))
-    if len(train) > in_memory:
-        train = stream
-    elif not train:
+    if not train:
         train = read_part(path, "train", *kinds)  # which says what is wrong
-    return Splits(train, *(read_part(path, name, *kinds) for name in ("valid", "test")))
+    valid, test = (read_part(path, name, *kinds) for name in ("valid", "test"))
+    if len(train) > in_memory:
+        return StreamedSplits(stream, valid, test)
+    return Splits(train, valid, test)
 
 
 def read_part(

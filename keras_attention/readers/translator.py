@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from keras_attention.batching.batches import POSITIONS_PER_BATCH
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import is_export
 from keras_attention.readers.run_folder import is_run
@@ -16,7 +17,6 @@ from keras_attention.text.repair import clean
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
-POSITIONS_PER_BATCH = 65_536
 
 
 class Reader(Protocol):

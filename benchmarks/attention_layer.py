@@ -1,4 +1,4 @@
-"""Speed and memory of `keras_attention.Attention` beside `keras.layers.Attention`, in one run.
+"""Speed and memory of `keras_attention.Attention` compared with Keras' own, in one run.
 
     python benchmarks/attention_layer.py [--rounds 21] [--out FILE.json]
 
@@ -6,7 +6,7 @@ Both layers compute the same: dot score, ragged mask, context and weights; the o
 first. "eager" is a plain call, "graph" the same in `tf.function`, "gradient" the graph with the
 gradients by query and value. Rounds alternate between the layers, so that both meet the same load,
 and a row gives the medians; the ratio is the median over rounds of ours / theirs. Memory is the
-peak during one call in a fresh process beside what it held before (Linux only), inputs not counted.
+peak during one call in a fresh process above what it held before (Linux only), without inputs.
 About two minutes on two cores. Expected: no ratio above 1.05.
 """
 
@@ -84,7 +84,7 @@ def pair() -> dict:
 
 
 def print_peak(which: str, way: str, shape) -> None:
-    """Print how many bytes one call needs at its peak beside what this process held before."""
+    """Print how many bytes one call needs at its peak above what this process held before."""
     function = ways(pair()[which])[way]
     seconds(function, draw((1, 2, 3, shape[-1])), 1)  # what TensorFlow itself needs
     arguments = draw(shape)

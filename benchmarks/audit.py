@@ -2,7 +2,8 @@
 
 Runs `python -m keras_attention explain RUN --train-baselines`, or takes the report of a finished
 one (`--report FILE`), and keeps its verdict and its summary; the measurements of single examples
-stay in the report. About two minutes on two cores.
+stay in the report. About two minutes on two cores. For a report on something else, the sentiment
+classifier of `examples/sentiment.py` for example, name another `--out`.
 """
 
 import argparse
@@ -23,10 +24,12 @@ def make_report(run: str, folder: str) -> pathlib.Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", metavar="RUN")
-    parser.add_argument("--report", type=pathlib.Path, metavar="FILE.json")
+    parser.add_argument("run", metavar="RUN", nargs="?", help="audited unless --report is given")
+    parser.add_argument("--report", type=pathlib.Path, metavar="FILE.json", help="already written")
     add_out_option(parser, "audit")
     options = parser.parse_args()
+    if not (options.run or options.report):
+        parser.error("give RUN, or --report FILE.json")
     with tempfile.TemporaryDirectory() as folder:
         path = options.report or make_report(options.run, folder)
         report = json.loads(path.read_text(encoding="utf-8"))

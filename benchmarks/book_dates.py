@@ -20,8 +20,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks.result_files import add_out_option, write_results
-from keras_attention._runtime.command_line import exit_with_user_errors
-from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention.commands import exit_with_user_errors, import_tensorflow_quietly
 from keras_attention.config import Config
 from keras_attention.datasets.dates import read_book_dates, split_book_dates
 from keras_attention.pairs.splits import Splits

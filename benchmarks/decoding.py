@@ -24,7 +24,7 @@ import time
 import numpy as np
 
 from benchmarks.result_files import add_out_option, write_results
-from keras_attention._runtime.threads import divide_cores
+from keras_attention.commands import divide_cores
 from keras_attention.pairs.splits import load_splits
 from keras_attention.readers.translator import Translator
 

@@ -1,7 +1,7 @@
-"""Times one sentence through every exported artefact, beside PyTorch with the same weights.
+"""Times one sentence through every exported artefact, compared with PyTorch with the same weights.
 
     pip install -r requirements-benchmarks.txt
-    python benchmarks/export_latency.py exports/dates runs/dates [--json FILE]
+    python benchmarks/export_latency.py exports/dates runs/dates [--out FILE.json]
 
 In one process, in alternating rounds, strings in and strings out; LiteRT and PyTorch on one thread,
 TensorFlow on its own default. The PyTorch decoder is written as its users write it (`nn.LSTM`,
@@ -21,8 +21,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks.result_files import add_out_option, write_results
-from keras_attention._runtime.command_line import exit_with_user_errors
-from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention.commands import exit_with_user_errors, import_tensorflow_quietly
 from keras_attention.errors import UserError
 
 SENTENCE = "september 27, 1994"
@@ -85,11 +84,13 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
     from keras_attention.readers.export_layout import described_version, read_manifest
     from keras_attention.readers.litert_reader import LiteRTReader
     from keras_attention.readers.run_reader import RunReader
+    from keras_attention.readers.saved_model_files import load_saved_model
     from keras_attention.readers.translator import Translator
 
     manifest = read_manifest(export)
     litert = export / "litert"
-    signatures = tf.saved_model.load(str(described_version(export, manifest))).signatures
+    served = load_saved_model(described_version(export, manifest))
+    signatures = served.signatures
     text = tf.constant([sentence])
 
     def translate(reader):

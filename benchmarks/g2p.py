@@ -1,4 +1,4 @@
-"""Grapheme-to-phoneme conversion in fifteen languages, beside the published LSTM baseline.
+"""Grapheme-to-phoneme conversion in fifteen languages, compared with the published LSTM.
 
     python benchmarks/g2p.py --data FOLDER [--seeds 1 2 3] [--workers 2] [--out runs/g2p]
 
@@ -32,7 +32,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.result_files import RESULTS, write_results  # noqa: E402
-from keras_attention._runtime.files import write_text  # noqa: E402
 from keras_attention.config import Config, read_config_file  # noqa: E402
 from keras_attention.evaluation.confidence import expected_calibration_error  # noqa: E402
 from keras_attention.pairs.splits import load_splits  # noqa: E402
@@ -71,9 +70,9 @@ def main() -> None:
     print(f"trained in {time.monotonic() - started:.0f} s")
     scored = run_jobs(score_one, [(options, name) for name in options.languages], options.workers)
     results = dict(zip(options.languages, scored, strict=True))
-    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     table = table_of(results, options)
-    write_text(out / "table.md", table)
+    (out / "table.md").write_text(table, encoding="utf-8")
     print(table)
     kind = f"beam {options.beam_width}" if options.beam_width > 1 else "greedy"
     write_results(options.results, [{"decoding": kind, **published_form(results)}], ("decoding",))

@@ -1,8 +1,8 @@
 """What each part of the pronunciation recipe is worth: `... g2p_ablations --data FOLDER`.
 
-Trains `configs/g2p.json` with one option changed at a time, one seed, on a few languages; word error
-rate on the validation words, decoded greedily. FOLDER as for `benchmarks.g2p`. Finished trainings
-in `--out-runs` are not done again. About an hour on two cores.
+Trains `configs/g2p.json` with one option changed at a time, one seed, on a few languages, and gives
+the word error rate on the validation words, decoded greedily. FOLDER as for `benchmarks.g2p`.
+Finished trainings in `--out-runs` are not done again. About an hour on two cores.
 """
 
 import argparse

@@ -41,7 +41,7 @@ def romanian_notation(data: pathlib.Path) -> dict:
 
 
 def korean_syllables(data: pathlib.Path) -> dict:
-    """Syllables and letters of the training words, and test words with a syllable not among them."""
+    """Syllables and letters of the training words; test words with a syllable not among them."""
     words = {part: [word for word, _ in read(data, "kor", part)] for part in ("train", "test")}
     syllables = set("".join(words["train"]))
     letters = set(unicodedata.normalize("NFD", "".join(words["train"])))

@@ -49,7 +49,7 @@ def write_data(folder: pathlib.Path, pairs: int) -> None:
 
 def measure(folder: pathlib.Path, steps: int) -> dict:
     """Survey and training in this process."""
-    from keras_attention._runtime.quiet import import_tensorflow_quietly
+    from keras_attention.commands import import_tensorflow_quietly
     from keras_attention.config import Config
     from keras_attention.pairs.pair_stream import PairStream
     from keras_attention.pairs.splits import open_splits

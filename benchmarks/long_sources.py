@@ -28,7 +28,7 @@ def peak_mb() -> float:
 
 
 def measure(length: int) -> dict:
-    from keras_attention._runtime.quiet import import_tensorflow_quietly
+    from keras_attention.commands import import_tensorflow_quietly
 
     import_tensorflow_quietly()
     import tensorflow as tf

@@ -18,8 +18,7 @@ import os
 import pathlib
 import time
 
-from keras_attention._runtime.quiet import import_tensorflow_quietly
-from keras_attention._runtime.threads import divide_cores
+from keras_attention.commands import divide_cores, import_tensorflow_quietly
 
 divide_cores()  # as train.py does
 import_tensorflow_quietly()

@@ -14,8 +14,7 @@ import csv
 import pathlib
 import sys
 
-from keras_attention._runtime.command_line import Parser, exit_with_user_errors
-from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention.commands import Parser, exit_with_user_errors, import_tensorflow_quietly
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs

@@ -93,7 +93,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "explanation.erasure": ("explanation.measures.erasure",),
     "explanation.estimate": ("explanation.reporting.estimate",),
     "explanation.examples": ("explanation.measures.examples",),
-    "explanation.figures": ("explanation.pages.figures",),
+    "explanation.figures": ("explanation.pages.figures", "explanation.pages.charts"),
     "explanation.heatmaps": ("explanation.pages.heatmaps",),
     "explanation.importance": ("explanation.measures.importance",),
     "explanation.interventions": ("explanation.measures.interventions",),
@@ -152,7 +152,10 @@ class _MovedFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """For `python -m`: the code of the module that runs under the new name."""
         self._warn(fullname)
         new = self._new_names(fullname)[0]
-        return importlib.util.find_spec(new).loader.get_code(new)
+        spec = importlib.util.find_spec(new)
+        if spec is None or not isinstance(spec.loader, importlib.abc.InspectLoader):
+            raise ImportError(f"{new} has no code to run", name=new)
+        return spec.loader.get_code(new)
 
     def _warn(self, fullname: str) -> None:
         new = " and ".join(self._new_names(fullname))

@@ -28,7 +28,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from keras_attention._runtime.command_line import Parser, exit_with_user_errors
@@ -143,7 +143,11 @@ def _opened(path: str) -> Iterator[Any]:
 
     Beam's own decompression takes a file that was cut off for a whole one.
     """
-    unpack = {".gz": gzip.open, ".bz2": bz2.open}.get(pathlib.PurePath(path).suffix)
+    unpacking: dict[str, Callable[[Any], Any]] = {
+        ".gz": lambda file: gzip.GzipFile(fileobj=file),
+        ".bz2": bz2.BZ2File,
+    }
+    unpack = unpacking.get(pathlib.PurePath(path).suffix)
     kind = CompressionTypes.UNCOMPRESSED if unpack else CompressionTypes.AUTO
     with FileSystems.open(path, "application/octet-stream", compression_type=kind) as file:
         if unpack is None:

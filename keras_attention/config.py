@@ -9,7 +9,7 @@ import math
 import pathlib
 import types
 import typing
-from typing import Any
+from typing import Any, Literal
 
 from keras_attention.errors import UserError
 
@@ -55,10 +55,10 @@ class Config:
     )
     overwrite: bool = _option(False, "Run", "replace the run in --out")
 
-    source_tokens: str = _option(
+    source_tokens: Literal["char", "word"] = _option(
         "char", "Tokens", "what a source is cut into", choices=("char", "word")
     )
-    target_tokens: str = _option(
+    target_tokens: Literal["char", "word"] = _option(
         "char", "Tokens", "what a target is cut into", choices=("char", "word")
     )
     source_form: str = _option(
@@ -98,6 +98,13 @@ class Config:
         "score of the attention; 'none' is the plain fixed-vector model, 'peeky' shows that vector "
         "to every decoder step",
         choices=("none", "peeky", "dot", "scaled_dot", "general", "additive"),
+    )
+    attention_normalizer: str = _option(
+        "softmax",
+        "Model",
+        "scores into attention weights; sparsemax and entmax15 give weights of exactly 0; needs "
+        "attention",
+        choices=("softmax", "sparsemax", "entmax15"),
     )
     attentional_layer: bool = _option(
         False,
@@ -191,6 +198,11 @@ class Config:
                 "--attentional-layer: needs a model with attention; leave it out. "
                 f"Received: attention={self.attention!r}"
             )
+        if self.attention_normalizer != "softmax" and not self.has_attention:
+            raise UserError(
+                "--attention-normalizer: needs a model with attention; leave it out. "
+                f"Received: attention={self.attention!r}"
+            )
         if self.bidirectional and self.units % 2:
             raise UserError(
                 "--units: must be even with --bidirectional, since each direction gets half. "
@@ -216,7 +228,9 @@ class Config:
 
 
 # A run from before these options existed was trained as their defaults say.
-ADDED_FIELDS = frozenset({"source_form", "attentional_layer", "shuffle_buffer", "warmup"})
+ADDED_FIELDS = frozenset(
+    {"source_form", "attention_normalizer", "attentional_layer", "shuffle_buffer", "warmup"}
+)
 
 # What training fills in where it is left open: a run holds the numbers.
 RESOLVED_FIELDS = frozenset({"epochs", "longest_output"})
@@ -237,6 +251,7 @@ def checked(field: dataclasses.Field, value: Any) -> Any:
         UserError: it has another type or is out of range; the message begins with the flag.
     """
     flag = flag_of(field)
+    kind: Any
     kind, optional = type_of(field)
     if value is None and optional:
         return None
@@ -272,6 +287,8 @@ def type_of(field: dataclasses.Field) -> tuple[type, bool]:
     hint = _type_hints()[field.name]
     if isinstance(hint, types.UnionType):
         return next(kind for kind in hint.__args__ if kind is not types.NoneType), True
+    if typing.get_origin(hint) is Literal:
+        return str, False
     return hint, False
 
 
@@ -329,9 +346,13 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def merge(file_fields: dict, flags: dict) -> Config:
     """A config from the fields of a file and the flags of a command line; flags win.
 
-    A clipping rule given by a flag replaces the one of the file, whichever of the two it is.
+    A clipping rule given by a flag replaces the one of the file, whichever of the two it is; so
+    does --resume or --overwrite: the file may be the run's own, which says how it was started.
     """
     fields = dict(file_fields)
+    if flags.get("resume") or flags.get("overwrite"):
+        fields.pop("resume", None)
+        fields.pop("overwrite", None)
     if flags.get("clipnorm") is not None or flags.get("global_clipnorm") is not None:
         fields.pop("clipnorm", None)
         fields.pop("global_clipnorm", None)

@@ -22,7 +22,7 @@ from benchmarks.result_files import RESULTS, read_results
 HELPERS = {
     **{name: getattr(math, name) for name in ("e", "exp", "log", "log2", "sqrt", "fsum")},
     **{name: getattr(statistics, name) for name in ("mean", "median")},
-    **{f.__name__: f for f in (abs, len, max, min, round, sorted, str, sum, zip, range, list)},
+    **{f.__name__: f for f in (abs, len, all, max, min, round, sorted, str, sum, zip, range, list)},
 }
 
 

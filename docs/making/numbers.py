@@ -7,9 +7,11 @@ check.
 
 An entry's `text` is a piece of the page with `{EXPRESSION:FORMAT}` for its numbers (see
 `figures.py`); `{*| EXPRESSION:FORMAT}` is a list of numbers with bars between them, as in a table,
-`{*, EXPRESSION:FORMAT}` one with commas. The piece may be wrapped differently on the page; with `names` it stands for a piece with each of them in
-the place of `<name>`, as the rows of a table do. Entries under `facts` hold numbers
-that nobody measures: versions, sizes of a task, what others published.
+`{*, EXPRESSION:FORMAT}` one with commas. The piece may be wrapped differently on the page. With
+`names` it stands for a piece with each of them in the place of `<name>`, as the rows of a table do.
+Entries under `facts` hold numbers that nobody measures: versions, sizes of a task, what others
+published. Entries under `claims` are sentences whose words say what the figures say, with an
+expression that `holds` as long as they do.
 
 A number counts as measured if it has a decimal point, a thousands separator or a unit, or is above
 twelve; but not a year, and not in code, links, formulas or comments. A number
@@ -26,10 +28,12 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 
+from benchmarks.result_files import RESULTS
 from docs.making.figures import NotMeasured, evaluate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRACES = ROOT / "docs" / "numbers.toml"
+__all__ = ["RESULTS", "Problem", "Trace", "check_page", "load", "measured", "write_page"]
 
 NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\d|,\d)")
 UNIT = re.compile(
@@ -57,6 +61,7 @@ class Trace:
     page: str
     text: str
     aliases: Mapping[str, str]
+    holds: str | None = None
 
     def pattern(self) -> re.Pattern:
         parts, end = [], 0
@@ -68,6 +73,14 @@ class Trace:
             parts += [_flexible(self.text[end : place.start()]), number]
             end = place.end()
         return re.compile("".join([*parts, _flexible(self.text[end:])]))
+
+    def is_true(self) -> bool:
+        """Whether what the sentence says in words still holds; a piece with numbers says nothing.
+
+        Raises:
+            NotMeasured: see `evaluate`.
+        """
+        return self.holds is None or bool(evaluate(self.holds, self.aliases))
 
     def values(self) -> list[str]:
         """The numbers as the page must show them.
@@ -105,8 +118,8 @@ def load() -> tuple[list[Trace], list[str], list[re.Pattern]]:
     """The traces, the pages that are checked, and patterns of facts that hold on every page."""
     content = tomllib.loads(TRACES.read_text(encoding="utf-8"))
     traces = [
-        Trace(page, text.replace("<name>", name).strip(), content["aliases"])
-        for kind in ("figures", "facts")
+        Trace(page, text.replace("<name>", name).strip(), content["aliases"], entry.get("holds"))
+        for kind in ("figures", "facts", "claims")
         for entry in content[kind]
         for page in entry["pages"]
         for text in entry["text"]
@@ -165,10 +178,13 @@ def check_page(name: str, traces: list[Trace], everywhere: list[re.Pattern]) -> 
         for match in matches:
             traced.update(range(*match.span()))
         try:
-            values = trace.values()
+            values, is_true = trace.values(), trace.is_true()
         except NotMeasured as error:
             problems.append(Problem(name, line_of(matches[0].start()), "not measured", str(error)))
             continue
+        if not is_true:
+            line = line_of(matches[0].start())
+            problems.append(Problem(name, line, "differs", f"no longer true: {trace.text}"))
         for match in matches:
             if list(match.groups()) != values:
                 detail = f"shows {', '.join(match.groups())}; the results say {', '.join(values)}"

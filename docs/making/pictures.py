@@ -1,9 +1,9 @@
 """Draws every picture in docs/images: `python -m docs.making.pictures [--runs runs] [...]`.
 
-The small ones are made by the Python blocks of the course, which are executed here. The others show
-trained models: `--runs` holds `dates` and `phrases` as page 7 trains them, `--comparison` is the
-folder of `python -m keras_attention compare`. A picture whose model is not there is left as it is and
-named.
+The small ones are made by the Python blocks of the course, which are executed here. The others
+show trained models: `--runs` holds `dates` and `phrases` as page 7 trains them, `--comparison` is
+the folder of `python -m keras_attention compare`. A picture whose model is not there is left as it
+is and named.
 """
 
 from __future__ import annotations

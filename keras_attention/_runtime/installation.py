@@ -34,9 +34,11 @@ def is_clone() -> bool:
 
 def command_for(verb: str) -> str:
     """What to type for a verb: `python train.py` in a clone, else `keras-attention train`."""
-    if is_clone():
-        return f"python {verb}.py" if verb in ("train", "export") else f"keras_attention {verb}"
-    return f"keras-attention {verb}"
+    if not is_clone():
+        return f"keras-attention {verb}"
+    return (
+        f"python {verb}.py" if verb in ("train", "export") else f"python -m keras_attention {verb}"
+    )
 
 
 def missing_extra(what: str, extra: str) -> UserError:
@@ -53,8 +55,13 @@ def missing_extra(what: str, extra: str) -> UserError:
     return UserError(message)
 
 
-def error_of_missing_module(error: ModuleNotFoundError) -> UserError | None:
-    """The line for a module that an extra would bring; None for any other module."""
+def error_of_missing_module(
+    error: ModuleNotFoundError, what: str | None = None
+) -> UserError | None:
+    """The line for a module that an extra would bring; None for any other module.
+
+    `what` names who needs it, by default the module itself.
+    """
     top = (error.name or "").partition(".")[0]
     extra = _EXTRA_OF.get(top) or ("application" if top in _APPLICATION else None)
-    return missing_extra(top, extra) if extra else None
+    return missing_extra(what or top, extra) if extra else None

@@ -52,8 +52,8 @@ def owned_by_command() -> Iterator[None]:
 def _environment() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in (*_ENVIRONMENT, *_DEFAULTS)}
     os.environ.update(_ENVIRONMENT)
-    for name, value in _DEFAULTS.items():
-        os.environ.setdefault(name, value)
+    for name, default in _DEFAULTS.items():
+        os.environ.setdefault(name, default)
     try:
         yield
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import os
 import sys
 import tempfile
@@ -52,6 +53,7 @@ def import_tensorflow_quietly() -> None:
         return
     with _without_garbage_collection(), silent_standard_error():
         import tensorflow  # noqa: F401
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # advice to programmers
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ class _Descriptor(io.FileIO):
         super().__init__(descriptor, "wb", closefd=False)
         self._silently, self._lost = silently, False
 
-    def write(self, content: Any) -> int | None:
+    def write(self, content: Any) -> int:
         if self._lost:
             return memoryview(content).nbytes
         try:

@@ -10,11 +10,25 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from keras_attention._runtime.command_line import Parser
+from keras_attention._runtime.command_line import Parser, exit_with_user_errors
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.errors import UserError
 from keras_attention.text.repair import argument_bytes, repaired
+
+# For programs beside the package, such as the examples, that are commands as well.
+__all__ = [
+    "MODEL_HELP",
+    "VERBS",
+    "Parser",
+    "divide_cores",
+    "exit_with_user_errors",
+    "import_tensorflow_quietly",
+    "load_attention_translator",
+    "load_translator",
+    "program",
+    "verb_parser",
+]
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
 VERBS = {
@@ -22,6 +36,7 @@ VERBS = {
     "translate": "MODEL [TEXT ...]",
     "evaluate": "MODEL DATA.tsv",
     "check": "DATA",
+    "convert": "FILE --out FILE.tsv",
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",

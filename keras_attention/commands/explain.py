@@ -13,6 +13,7 @@ from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
 from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.explanation import PARTS
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
 from keras_attention.pairs.splits import Splits, load_part, open_splits
@@ -20,8 +21,6 @@ from keras_attention.pairs.splits import Splits, load_part, open_splits
 if TYPE_CHECKING:  # so that --help and mistakes need no TensorFlow
     from keras_attention.explanation.reporting.report import Report
 
-# Names of the parts, here, so that --help and mistakes need no TensorFlow.
-PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
 EXAMPLES = 500
 BAR = 30
 

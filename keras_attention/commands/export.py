@@ -24,6 +24,7 @@ def run(arguments: list[str]) -> None:
         checked_sources,
         export,
         longest_source_of,
+        longest_text_of,
     )
     from keras_attention.readers.run import load_run
 
@@ -32,7 +33,14 @@ def run(arguments: list[str]) -> None:
     longest_source = options.longest_source
     if longest_source is None:
         longest_source = longest_source_of(loaded, sources)
-    wanted = ExportOptions(name, options.beam_width, options.length_penalty, longest_source)
+    wanted = ExportOptions(
+        name,
+        options.beam_width,
+        options.length_penalty,
+        longest_source,
+        longest_text_of(sources) if options.longest_text is None else options.longest_text,
+        options.largest_batch,
+    )
     print(
         f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources",
         flush=True,  # it takes a while, and a pipe would show it at the end
@@ -59,6 +67,21 @@ def _parse(arguments: list[str]):
         type=int,
         metavar="S",
         help="tokens that the LiteRT files read (default: 64, or the run's longest test source)",
+    )
+    parser.add_argument(
+        "--longest-text",
+        type=int,
+        metavar="N",
+        help="characters of a text that the SavedModel reads; a longer one is answered with an "
+        "empty text and confidence 0 (default: 4096, or the run's longest test source)",
+    )
+    parser.add_argument(
+        "--largest-batch",
+        type=int,
+        default=2**19,
+        metavar="N",
+        help="characters of a batch that the SavedModel takes, every text padded to the longest "
+        "(default: 524288)",
     )
     return parser.parse_args(arguments)
 

@@ -28,6 +28,7 @@ from keras_attention.readers.run_folder import (
     is_finished,
     is_run,
     read_metrics,
+    resumption_of,
     write_metrics,
 )
 from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
@@ -47,8 +48,9 @@ def run(arguments: list[str]) -> None:
     if task.is_chief:
         check_startable(config)
     in_memory = isinstance(splits.train, list)  # to look at more would take the memory after all
-    for finding in quick_findings(splits, *kinds, config.source_form) if in_memory else ():
-        print(f"warning: {finding.file}: {finding.message}", file=sys.stderr)
+    if in_memory:
+        for finding in quick_findings(splits, *kinds, config.source_form, config.data):
+            print(f"warning: {finding.place}: {finding.message}", file=sys.stderr)
     out = pathlib.Path(config.out)
     if config.resume and is_finished(out):
         read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))
@@ -59,7 +61,7 @@ def run(arguments: list[str]) -> None:
             metrics = _train(config, splits, task, started)
         except KeyboardInterrupt as stop:
             if is_run(out):
-                stop.add_note(f"--resume, with the same options, goes on with {out}")
+                stop.add_note(f"go on with `{resumption_of(out)}`")
             raise
         write_metrics(out, metrics)
         test = metrics["test"]

@@ -16,6 +16,7 @@ from keras_attention.commands import (
 )
 from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import Link, carry_links
+from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
 
@@ -51,19 +52,29 @@ def run(arguments: list[str]) -> None:
     translator = load_attention_translator(options.model, "view", options.engine)
     from keras_attention.web.viewer import render
 
-    pairs = [Pair(text, None) for text in texts_of_arguments(options.text)]
+    texts = texts_of_arguments(options.text)
+    pairs: list[Pair] = []
+    answers = Answers(())
     if options.data:
         read = read_pairs(options.data, translator.source_kind, translator.target_kind)
-        pairs += read[: options.examples]
-    translations = translator.translate([pair.source for pair in pairs])
+        answers = Answers(read)
+        pairs = read[: options.examples]
+    sources = [*texts, *(pair.source for pair in pairs)]
+    translations = translator.translate(sources)
+    # An answer is right if any line of the file asks for it, and has that line's alignment.
+    references: list[Pair | None] = [None] * len(texts)
+    references += [
+        answers.judged_by(pair, translation.text)
+        for pair, translation in zip(pairs, translations[len(texts) :], strict=True)
+    ]
     examples = [
         {
-            "source": pair.source,
-            "expected": pair.target,
+            "source": source,
+            "expected": pair and pair.target,
             "links": _links(pair, translation),
             **{f.name: getattr(translation, f.name) for f in dataclasses.fields(translation)},
         }
-        for pair, translation in zip(pairs, translations, strict=True)
+        for source, pair, translation in zip(sources, references, translations, strict=True)
     ]
     out = pathlib.Path(options.out)
     try:
@@ -74,8 +85,8 @@ def run(arguments: list[str]) -> None:
     print(out)
 
 
-def _links(pair: Pair, translation) -> tuple[Link, ...] | None:
+def _links(pair: Pair | None, translation) -> tuple[Link, ...] | None:
     """The gold alignment in the model's own tokens; only a right answer has one."""
-    if pair.alignment is None or translation.text != pair.target:
+    if pair is None or pair.alignment is None or translation.text != pair.target:
         return None
     return carry_links(pair.alignment, pair.source, translation.source_tokens)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 from keras_attention._runtime.command_line import Parser
 from keras_attention._runtime.files import make_folder
@@ -9,8 +10,18 @@ from keras_attention.errors import UserError
 from keras_attention.pairs.pair_files import write_pairs
 from keras_attention.pairs.splits import Splits
 
+Item = TypeVar("Item")
 
-def shuffled(items: Iterable, rng: random.Random) -> list:
+
+class Sizes(NamedTuple):
+    """Numbers of pairs."""
+
+    train: int
+    valid: int
+    test: int
+
+
+def shuffled(items: Iterable[Item], rng: random.Random) -> list[Item]:
     """The items in an order that `rng` draws, the same in every version of Python."""
     # Of a generator's methods only random() is promised to stay as it is.
     return sorted(items, key=lambda _: rng.random())

@@ -14,7 +14,7 @@ from keras_attention.engine.encoder import Encoded, Encoder
 # The reserved ids, as `text.vocabulary` numbers them.
 PADDING, START, END, UNKNOWN = range(4)
 # Far below any log-probability, and finite.
-IMPOSSIBLE = np.float32(-1e9)
+NEG_INF = np.float32(-1e9)
 _HALF = np.float32(0.5)
 
 
@@ -64,7 +64,7 @@ class Model:
         """Splits the layers behind the decoder by what they read: context or hidden state."""
         units = self.architecture.units
         kernel, bias = weights["affine/kernel"], weights["affine/bias"].copy()
-        bias[[PADDING, START, UNKNOWN]] += IMPOSSIBLE  # is never said
+        bias[[PADDING, START, UNKNOWN]] += NEG_INF  # is never said
         self.affine, self.bias = kernel, bias
         if self.architecture.attentional_layer:
             kernel = weights["attentional_layer/kernel"]

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from keras_attention.engine.decoder import END, IMPOSSIBLE, PADDING, START
+from keras_attention.engine.decoder import END, NEG_INF, PADDING, START
 
 # Rows that have ended are dropped once they are this share: dropping copies what is left.
 _DROPPED_SHARE = 0.25
@@ -30,7 +30,7 @@ class Decoded(NamedTuple):
         token_ids: int32 `(n, k, T)`, the end symbol left out, 0 behind the last token.
         lengths: int64 `(n, k)`, tokens of each output, the end symbol not counted.
         log_probability: float32 `(n, k)`, of the tokens and the end symbol, in nats. A hypothesis
-            that does not exist, in a beam wider than there are outputs, has `IMPOSSIBLE`.
+            that does not exist, in a beam wider than there are outputs, has `NEG_INF`.
         attention_weights: float32 `(n, k, T, S)`, zero behind the last token; None without
             attention.
 
@@ -113,7 +113,7 @@ def beam(
     length = np.zeros((n, k), np.float32)
     finished = np.zeros((n, k), bool)
     # One hypothesis to begin with: k equal ones would all make the same choices.
-    score = np.full((n, k), IMPOSSIBLE)
+    score = np.full((n, k), NEG_INF)
     score[:, 0] = 0.0
     final = score.copy()
     for _ in range(model.longest_output):
@@ -132,7 +132,7 @@ def beam(
             weights = _spread(weights, row_of, n)
         steps.append((_spread(token, row_of, n), _spread_parents(parent, row_of, n, k), weights))
         final[row_of] = score
-        running = ~(finished | (score <= IMPOSSIBLE / 2)).all(axis=1)
+        running = ~(finished | (score <= NEG_INF / 2)).all(axis=1)
         ended = len(running) - np.count_nonzero(running)
         if ended == len(running):
             break
@@ -177,7 +177,7 @@ def _candidates(
 ) -> np.ndarray:
     """Log-probabilities `(n, k, V)` of all hypotheses with one token more."""
     # A finished hypothesis goes on with padding alone, at no cost.
-    log_probabilities[finished] = IMPOSSIBLE
+    log_probabilities[finished] = NEG_INF
     log_probabilities[finished, PADDING] = 0.0
     log_probabilities += score[..., None]
     return log_probabilities
@@ -197,7 +197,7 @@ def _best(
     order = np.argsort(-np.take_along_axis(ranks, best, axis=1), axis=1, kind="stable")
     best = np.take_along_axis(best, order, axis=1)
     score = np.take_along_axis(candidates.reshape(n, k * size), best, axis=1)
-    return best // size, best % size, np.maximum(score, IMPOSSIBLE)
+    return best // size, best % size, np.maximum(score, NEG_INF)
 
 
 def _traced_back(steps: list, score: np.ndarray, width: int) -> Decoded:
@@ -216,12 +216,12 @@ def _traced_back(steps: list, score: np.ndarray, width: int) -> Decoded:
         if weights is not None:
             looked.append(weights[rows, branch])
         branch = parent[rows, branch]
-    exists = score > IMPOSSIBLE / 2
+    exists = score > NEG_INF / 2
     tokens = np.stack(said[::-1], axis=2).astype(np.int32) * exists[..., None]
     attention = np.stack(looked[::-1], axis=2)[..., :width] if looked else None
     return Decoded(
         tokens,
         np.count_nonzero(tokens, axis=2),
-        np.where(exists, score, IMPOSSIBLE),
+        np.where(exists, score, NEG_INF),
         attention,
     )

@@ -10,6 +10,10 @@ import numpy as np
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
     """Share of outputs that equal their reference to the last character.
 
+    Args:
+        outputs: What a model answered.
+        references: The right answers, as many.
+
     Raises:
         ValueError: the two differ in number, or there are none.
     """

@@ -105,7 +105,7 @@ def _differences(ours: Translation, theirs: Translation) -> dict[str, float] | N
     weights = [
         np.subtract(a.attention_weights, b.attention_weights).ravel()
         for a, b in pairs
-        if a.attention_weights is not None
+        if a.attention_weights is not None and b.attention_weights is not None
     ]
     return {
         "score": float(np.abs(scores).max()),

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from keras_attention.datasets.known import annotate
 from keras_attention.errors import UserError
-from keras_attention.explanation.measures.adversary import Adversary, search
-from keras_attention.explanation.measures.agreement import Agreement, agree
+from keras_attention.explanation import PARTS
+from keras_attention.explanation.measures.adversary import search
+from keras_attention.explanation.measures.agreement import agree
 from keras_attention.explanation.measures.attribution_model import (
     AttributionModel,
     ClassifierAttributionModel,
     SequenceAttributionModel,
 )
 from keras_attention.explanation.measures.baselines import Baselines, train_baselines
-from keras_attention.explanation.measures.erasure import Erasure, erase
+from keras_attention.explanation.measures.contrast import contrast
+from keras_attention.explanation.measures.dependence import depend
+from keras_attention.explanation.measures.erasure import erase
 from keras_attention.explanation.measures.examples import Examples, Progress, answers_of, silent
 from keras_attention.explanation.measures.importance import measure_importance
 from keras_attention.explanation.measures.interventions import (
-    Interventions,
     attention_of,
     intervene,
 )
 from keras_attention.explanation.measures.measured import Measured
+from keras_attention.explanation.measures.sanity import disturb, randomise
 from keras_attention.explanation.reporting.report import Report
 from keras_attention.explanation.reporting.summary import summarise
 from keras_attention.pairs.alignment import Link, carry_links
@@ -34,7 +39,9 @@ from keras_attention.pairs.splits import Splits
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import RaggedIds, Vocabulary
 
-PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
+# What the end symbol, which a model may say in place of a token, is called.
+END_OF_ANSWER = "(end)"
+PARTS_OF_CLASSIFIERS = tuple(part for part in PARTS if part != "alignment")
 
 
 def choose(pairs: Sequence[Pair], count: int, seed: int) -> list[Pair]:
@@ -103,35 +110,36 @@ def measure_parts(
 
     `attention` is what `attention_of` returns for model and examples.
     """
-    importance: dict[str, np.ndarray] | None = None
-    agreement: Agreement | None = None
-    interventions: Interventions | None = None
-    adversary: Adversary | None = None
-    erasure: Erasure | None = None
-    forced: np.ndarray | None = None
+    found: dict[str, Any] = {}
     if "agreement" in parts:
-        importance = measure_importance(model, examples, _of("agreement", progress))
-        agreement = agree(examples, importance, seed)
+        found["importance"] = measure_importance(model, examples, _of("agreement", progress))
+        found["agreement"] = agree(examples, found["importance"], seed)
     if "interventions" in parts:
-        interventions = intervene(model, examples, attention, seed, _of("interventions", progress))
+        told = _of("interventions", progress)
+        found["interventions"] = intervene(model, examples, attention, seed, told)
     if "adversarial" in parts:
-        adversary = search(model, examples, seed, _of("adversarial", progress))
+        found["adversary"] = search(model, examples, seed, _of("adversarial", progress))
     if "erasure" in parts:
-        erasure = erase(model, examples, seed, _of("erasure", progress))
+        found["erasure"] = erase(model, examples, seed, _of("erasure", progress))
+    if "contrast" in parts:
+        found["contrast"] = contrast(model, examples, _of("contrast", progress))
+    if "randomised" in parts:
+        told = _of("randomised", progress)
+        found["randomised"] = randomise(model, examples, attention, seed, told)
+    if "stability" in parts:
+        found["stability"] = disturb(model, examples, seed, _of("stability", progress))
     if "alignment" in parts:
-        forced = attention_of(model, examples.references_as_answers())
+        forced = examples.references_as_answers()
+        found["forced_attention"] = attention_of(model, forced)
         progress("alignment", len(examples), len(examples))
-    return Measured(
-        examples=examples,
-        attention=attention,
-        completeness_error=None if importance is None else importance["completeness_error"],
-        agreement=agreement,
-        interventions=interventions,
-        adversary=adversary,
-        erasure=erasure,
-        forced_attention=forced,
-        baselines=baselines,
-    )
+    optional = {field.name: None for field in dataclasses.fields(Measured)}
+    always = {
+        "examples": examples,
+        "attention": attention,
+        "dependence": depend(examples, attention, seed),
+        "baselines": baselines,
+    }
+    return Measured(**(optional | found | always))
 
 
 def examples_of(
@@ -162,6 +170,7 @@ def examples_of(
             for each, target_tokens in zip(known, reference_tokens, strict=True)
         ),
         groups=tuple(each.group for each in known),
+        output_names=(END_OF_ANSWER, *run.target.tokens),
     )
 
 
@@ -196,7 +205,7 @@ def audit_classifier(
     label_names: Sequence[str],
     seed: int,
     description: str,
-    parts: Collection[str] = PARTS[:-1],
+    parts: Collection[str] = PARTS_OF_CLASSIFIERS,
     progress: Progress = silent,
     train_others: Callable[[Examples, np.ndarray], Baselines] | None = None,
 ) -> Report:
@@ -230,6 +239,7 @@ def audit_classifier(
         alignments=(None,) * count,
         fields=(None,) * count,
         groups=(None,) * count,
+        output_names=tuple(label_names),
     )
     attention = attention_of(model, examples)
     baselines = train_others(examples, attention) if train_others else None

@@ -5,7 +5,8 @@ import itertools
 import os
 import pathlib
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, TypeVar
 
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
@@ -16,10 +17,13 @@ from keras_attention.text.tokens import TokenKind
 _SPLIT_NAMES = ("train", "valid", "test")
 
 
-class Splits(NamedTuple):
-    """The three parts of a data set."""
+Train = TypeVar("Train", bound=Iterable[Pair])
 
-    train: list[Pair]
+
+class Splits(NamedTuple, Generic[Train]):
+    """The three parts of a data set; the training pairs may stay in their files."""
+
+    train: Train
     valid: list[Pair]
     test: list[Pair]
 
@@ -29,7 +33,7 @@ def load_splits(
     seed: int,
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
-) -> Splits:
+) -> Splits[list[Pair]]:
     """Training, validation and test pairs, none empty.
 
     `path` is a folder as `split_files` reads it, or one file that is split 80/10/10
@@ -68,7 +72,7 @@ def open_splits(
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
     in_memory: int = 100_000,
-) -> Splits:
+) -> Splits[list[Pair]] | Splits[PairStream]:
     """The three parts as `data.load_splits` reads them, but large training data stay in files.
 
     Args:
@@ -85,11 +89,12 @@ def open_splits(
     kinds = source_tokens, target_tokens
     stream = PairStream(split_files(path, "train"), *kinds)
     train = list(itertools.islice(stream, in_memory + 1))
-    if len(train) > in_memory:
-        train = stream
-    elif not train:
+    if not train:
         train = read_part(path, "train", *kinds)  # which says what is wrong
-    return Splits(train, *(read_part(path, name, *kinds) for name in ("valid", "test")))
+    valid, test = (read_part(path, name, *kinds) for name in ("valid", "test"))
+    if len(train) > in_memory:
+        return Splits(stream, valid, test)
+    return Splits(train, valid, test)
 
 
 def read_part(
@@ -136,7 +141,7 @@ def split_files(folder: str | os.PathLike, name: str) -> list[pathlib.Path]:
     return whole or shards
 
 
-def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits:
+def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits[list[Pair]]:
     """Splits pairs 80/10/10; each part keeps their order.
 
     Equal sources stay in one part, and so do twins, which `twin_key` makes equal: a model that has

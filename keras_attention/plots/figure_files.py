@@ -32,6 +32,13 @@ def matplotlib_defaults() -> Iterator[None]:
         yield
 
 
+class ShownFigure(Figure):
+    """A Figure that a notebook shows when a cell returns it, though pyplot does not know it."""
+
+    def _repr_png_(self) -> bytes:
+        return figure_bytes(self, "png")
+
+
 def save_figure(figure: Figure, path: str | os.PathLike) -> pathlib.Path:
     """Writes `figure` to `path`, the format by its suffix: `.png`, `.svg` or `.pdf`.
 
@@ -60,7 +67,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> pathlib.Path:
 
 def figure_bytes(figure: Figure, kind: str) -> bytes:
     """The file that `save_figure` writes; `kind` is `"png"`, `"svg"` or `"pdf"`."""
-    alt_text = figure.get_label()
+    alt_text = str(figure.get_label())
     title = alt_text.partition(". ")[0][:200]
     metadata = {
         "png": {"Software": None, "Title": title, "Description": alt_text},

@@ -19,7 +19,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from keras_attention.plots.attention_map import empty_note
-from keras_attention.plots.figure_files import matplotlib_defaults, save_figure
+from keras_attention.plots.figure_files import ShownFigure, matplotlib_defaults, save_figure
 from keras_attention.plots.map_layout import (
     GAP,
     NOTE_SIZE,
@@ -114,7 +114,14 @@ def plot_attention_grid(
 
 
 def attention_colormap(style: str) -> Colormap:
-    """The colours of 0 to 1; lightness changes in one direction only."""
+    """The colours of 0 to 1; lightness changes in one direction only.
+
+    Args:
+        style: "colour" or "grey", as in `plot_attention`.
+
+    Raises:
+        ValueError: another style.
+    """
     if style == "grey":
         return matplotlib.colormaps["Greys_r"]
     if style == "colour":
@@ -125,7 +132,7 @@ def attention_colormap(style: str) -> Colormap:
 def _draw_figure(panels: list[Panel], columns: int | None, style: str) -> Figure:
     attention_colormap(style)  # an unknown style fails before anything is drawn
     with matplotlib_defaults():
-        figure = Figure(figsize=(1, 1), dpi=144, facecolor="white")
+        figure = ShownFigure(figsize=(1, 1), dpi=144, facecolor="white")
         renderer = FigureCanvasAgg(figure).get_renderer()
 
         def text_size(text: str, font: FontProperties) -> tuple[float, float]:
@@ -177,8 +184,15 @@ def _draw_panel(figure: Figure, panel: Panel, x: float, y: float, style: str) ->
         _draw_cells(axes, panel, style)
     else:
         note = empty_note(rows, columns)
-        place = dict(transform=axes.transAxes, ha="center", va="center", color=QUIET)
-        axes.text(0.5, 0.5, note, fontproperties=panel.font(10), parse_math=False, **place)
+        axes.text(
+            *(0.5, 0.5, note),
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            color=QUIET,
+            fontproperties=panel.font(10),
+            parse_math=False,
+        )
     # Without cells the body is wider or higher than its tokens; they keep their cell size.
     axes.set_xlim(0, panel.body[0] / panel.cell[0])
     axes.set_ylim(panel.body[1] / panel.cell[1], 0)

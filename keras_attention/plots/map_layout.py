@@ -121,10 +121,9 @@ class Panel:
             min(base, LONGEST_AXIS / max(rows, 1)),
         )
         self.font_size = min(10.5, max(5.2, base * 72 * 0.58))
-        sizes = [text_size(label, self.font()) for label in self.source_labels]
-        width_of_words = max((width for width, _ in sizes), default=0.0) / 0.95
-        if self.cell[0] < width_of_words <= MOST_WORD_COLUMNS / max(columns, 1):
-            self.cell = (width_of_words, self.cell[1])
+        widest = max((text_size(label, self.font())[0] for label in self.source_labels), default=0)
+        if self.cell[0] < widest / 0.94 <= MOST_WORD_COLUMNS / max(columns, 1):
+            self.cell = (widest / 0.94, self.cell[1])
         room = (0.0, 0.0) if self.weights.size else (3.9, 0.5)  # for the note on an empty map
         self.body = (max(self.cell[0] * columns, room[0]), max(self.cell[1] * rows, room[1]))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_attention.engine.decoder import IMPOSSIBLE
+from keras_attention.engine.decoder import NEG_INF
 from keras_attention.engine.search import Decoded
 from keras_attention.readers.calibration import Calibration, confidence_of
 from keras_attention.readers.translation import Translation
@@ -31,7 +31,7 @@ def translations_of(
     # Converted at once: one number at a time costs as much as the decoding.
     scores = decoded.log_probability.astype(np.float64)
     confidence = confidence_of(calibration, scores, decoded.lengths).tolist()
-    possible = (scores > IMPOSSIBLE / 2).tolist()
+    possible = (scores > NEG_INF / 2).tolist()
     scores, lengths = scores.tolist(), decoded.lengths.tolist()
     answers = _answers(decoded.token_ids, lengths, target)
     looked = decoded.attention_weights

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_attention._runtime.installation import missing_extra
 from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
@@ -132,9 +133,7 @@ class _Interpreters:
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
-            raise UserError(
-                f"{path}: reading it needs ai-edge-litert; `pip install ai-edge-litert`"
-            ) from None
+            raise missing_extra(str(path), "application") from None
         if not path.is_file():
             raise UserError(f"{path}: no such file; name a .tflite file of an export")
         self._make = functools.partial(Interpreter, num_threads=threads)
@@ -144,6 +143,8 @@ class _Interpreters:
             self.inputs, self.outputs = runner.get_input_details(), runner.get_output_details()
             with silent_standard_error():  # the first call announces LiteRT's CPU kernels
                 runner(**{name: np.zeros(t["shape"], np.int32) for name, t in self.inputs.items()})
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; ask its owner") from None
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, RuntimeError, KeyError):
@@ -194,7 +195,7 @@ def _read_description(
         raise UserError(
             f"{description}: is missing; a word-level model needs it beside {path.name}"
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{description}: is damaged; export the run again") from None
     source, target = tokens
     return source and Vocabulary("word", source, form), target and Vocabulary("word", target), form

@@ -7,8 +7,10 @@ import dataclasses
 import io
 import json
 import pathlib
+import shlex
 
 from keras_attention._runtime.files import make_folder, write_text
+from keras_attention._runtime.installation import command_for
 from keras_attention.config import PLACE_FIELDS, RESOLVED_FIELDS, Config, flag_of, load_config
 from keras_attention.errors import UserError
 
@@ -29,6 +31,8 @@ HISTORY_COLUMNS = (
     "valid_exact_match",
     "learning_rate",
     "seconds",
+    "mean_largest_weight",
+    "one_position",
 )
 
 
@@ -40,6 +44,13 @@ def is_run(path: str | pathlib.Path) -> bool:
 def is_finished(path: str | pathlib.Path) -> bool:
     """Whether a folder holds a run that was trained to its end."""
     return (pathlib.Path(path) / METRICS).is_file()
+
+
+def resumption_of(path: str | pathlib.Path) -> str:
+    """What to type so that a training goes on, whatever its data and its options are."""
+    path = pathlib.Path(path)
+    options = ("--config", str(path / CONFIG), "--out", str(path), "--resume")
+    return f"{command_for('train')} {shlex.join(options)}"
 
 
 def check_startable(config: Config) -> None:

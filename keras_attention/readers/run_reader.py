@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_attention._runtime.threads import AT_A_TIME
+from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.engine.search import Decoded
 from keras_attention.errors import UserError
 from keras_attention.models.ensemble import Ensemble
@@ -37,7 +37,7 @@ class RunReader(ProcessBound):
         calibration: As given; may be set later, when it has been fitted.
     """
 
-    batches_at_once = AT_A_TIME
+    batches_at_once = CONCURRENT_BATCHES
 
     def __init__(
         self,

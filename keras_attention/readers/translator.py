@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from keras_attention._runtime.keras_settings import require_plain_tensorflow
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import is_export, read_manifest
 from keras_attention.readers.run_folder import is_run
@@ -81,15 +82,22 @@ class Translator:
         Raises:
             TypeError: `path` is neither a path nor a sequence of paths.
             ValueError: the sequence is empty, or there is no such engine.
-            UserError: nothing that can be read as a model is there, the engine cannot read it, or
-                the runs of an ensemble do not fit together.
+            UserError: nothing that can be read as a model is there, the engine cannot read it, the
+                runs of an ensemble do not fit together, or Keras, where it computes, was told to
+                use another backend than TensorFlow or other numbers than float32.
         """
         if engine not in (None, *ENGINES):
             raise ValueError(f"engine must be one of {ENGINES}. Received: engine={engine!r}")
         if not isinstance(path, (str, os.PathLike)):
             return cls(_run_reader(engine).load_ensemble(checked_paths(path)))
         path = pathlib.Path(path)
-        if path.suffix == ".tflite":
+        try:
+            path.stat()
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; ask its owner") from None
+        except (OSError, ValueError):
+            pass  # said below
+        if path.suffix == ".tflite" and not path.is_dir():
             if engine is not None:
                 raise UserError(f"--engine: {path} runs in LiteRT; leave the option out")
             from keras_attention.readers.litert_reader import LiteRTReader
@@ -186,7 +194,8 @@ def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:
     if engine is not None:
         return engine == "tensorflow"
     path = pathlib.Path(path)
-    if path.suffix == ".tflite" or is_run(path) or not is_export(path):
+    is_litert_file = path.suffix == ".tflite" and not path.is_dir()
+    if is_litert_file or is_run(path) or not is_export(path):
         return False
     from keras_attention.readers.weights_folder import has_weights
 
@@ -196,6 +205,7 @@ def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:
 def _run_reader(engine: str | None):
     """What reads run folders; TensorFlow is imported only where it is asked for."""
     if engine == "tensorflow":
+        require_plain_tensorflow()
         from keras_attention.readers.run_reader import RunReader
 
         return RunReader

@@ -22,8 +22,14 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def normalise(text: str, form: str) -> str:
-    """The text in a normal form; "none" leaves it as written."""
-    return text if form == NO_FORM else unicodedata.normalize(form, text)
+    """The text in a normal form: "none" leaves it as written, else "NFC" or "NFD"."""
+    if form == NO_FORM:
+        return text
+    if form == "NFC":
+        return unicodedata.normalize("NFC", text)
+    if form == "NFD":
+        return unicodedata.normalize("NFD", text)
+    raise ValueError(f"form must be one of {', '.join(NORMAL_FORMS)}. Received: form={form!r}")
 
 
 def positions_after(text: str, form: str) -> list[tuple[int, ...]]:

@@ -214,7 +214,7 @@ def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]
                 f"{path}: is of another format than this version reads; train again, or use the "
                 "version of the program that wrote it"
             )
-        return tuple(_from_dict(content[side]) for side in ("source", "target"))
+        return _from_dict(content["source"]), _from_dict(content["target"])
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):

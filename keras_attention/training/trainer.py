@@ -26,6 +26,7 @@ from keras_attention.batching.batches import (
 from keras_attention.batching.survey import Survey, survey
 from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.pair import Pair
@@ -160,6 +161,10 @@ def train(
     valid = valid or evaluate(translator, splits.valid)
     reader.calibration = valid.fit_calibration()
     save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
+    if reservation := reader.calibration.reservation:
+        log(f"calibration: {reservation}")
+    if stillness := warn_of_stillness(valid.attention_spread()):
+        log(f"warning: {stillness}")
     if advice := advise(progress.history, valid, math.log(len(target))):
         log(f"advice: {advice}")
     test = evaluate(translator, splits.test)
@@ -242,6 +247,7 @@ def _train_epochs(
         if better:
             best, best_valid = model.get_weights(), valid
             progress.best_epoch, progress.best_score = epoch + 1, score
+        spread = valid.attention_spread()
         seconds = time.monotonic() - started
         progress.history.append(
             {
@@ -252,6 +258,9 @@ def _train_epochs(
                 "valid_exact_match": valid.exact_match,
                 "learning_rate": float(optimizer.learning_rate),
                 "seconds": round(seconds, 2),
+                # Empty for a model without attention.
+                "mean_largest_weight": spread and spread.mean_largest_weight,
+                "one_position": spread and spread.one_position,
             }
         )
         progress.epochs_done = epoch + 1

@@ -14,7 +14,7 @@ from hypothesis import strategies
 from keras_attention.engine import search, weights
 from keras_attention.engine.architecture import Architecture
 from keras_attention.engine.attention import MASKED, NORMALIZERS, Attention, mask_of
-from keras_attention.engine.decoder import END, IMPOSSIBLE, PADDING, START, UNKNOWN, Model
+from keras_attention.engine.decoder import END, NEG_INF, PADDING, START, UNKNOWN, Model
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.models.ensemble import Ensemble as KerasEnsemble
 from keras_attention.models.inference import InferenceModel
@@ -242,7 +242,7 @@ def test_a_beam_wider_than_all_outputs_holds_what_there_is(case):
     once = Model.__new__(Model)
     once.__dict__ = model.__dict__ | {"longest_output": 1}
     decoded = search.beam(once, np.array([[4, 5]]), np.array([2]), 30)
-    real = decoded.log_probability[0] > IMPOSSIBLE / 2
+    real = decoded.log_probability[0] > NEG_INF / 2
     assert real.sum() == TARGET_SIZE - 3  # every token, and the end at once
     assert np.exp(decoded.log_probability[0][real]).sum() == pytest.approx(1, abs=1e-5)
     assert not decoded.token_ids[0, ~real].any()

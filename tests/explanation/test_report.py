@@ -11,16 +11,18 @@ from html.parser import HTMLParser
 
 import pytest
 
-from keras_attention.explanation.pages.figures import all_figures, decimals, shown
+from keras_attention.explanation.pages.charts import decimals, shown
+from keras_attention.explanation.pages.figures import all_figures
 from keras_attention.explanation.pages.html import render
 from keras_attention.explanation.pages.svg import standalone
 from keras_attention.explanation.reporting.estimate import Number
-from keras_attention.explanation.reporting.report import Report, ShownExample
+from keras_attention.explanation.reporting.report import DependenceReport, Report, ShownExample
 from keras_attention.explanation.reporting.verdict import TABLE, judge
 from tests.support.commands import call_train, call_verb
 from tests.support.tasks import SMALL
 
 KEYS = {
+    "dependence": {"varies", "on_step", "on_input", "one_position"},
     "agreement": {"kendall_tau", "top_1", "ceiling_kendall_tau", "null_kendall_tau"},
     "interventions": {"uniform", "permutation", "another_example", "only_largest"},
     "adversarial": {"epsilon", "max_jsd", "survives", "bound"},
@@ -165,10 +167,12 @@ def hostile(token):
         *("furthest", tokens, tokens, tokens),
         *(((0.5, 0.5), (1.0, 0.0)), ((0.1, 0.9), (0.0, 1.0)), (0.1, 0.2), (1.0, 0.9), (0.9, 1.0)),
         ((0, 1, True), (1, 0, False)),
+        *((token, "a"), (0.5, 0.25), ((0.5, -0.1), (0.0, 0.2))),
     )
     return Report(
         *("sequence-to-sequence", token, 1, 2, 0, "none", verdict),
-        *(None, None, None, None, None, None),
+        DependenceReport(number, number, number, number),
+        *(None, None, None, None, None, None, None, None, None),
         *((), (shown_one,)),
     )
 
@@ -188,8 +192,8 @@ def test_tokens_are_text_wherever_they_stand(token):
 
 
 def test_labels_are_those_of_the_figures_cut_shorter():
-    page = render(hostile("x" * 40))
-    assert "x" * 7 + "…" + "x" * 6 in page and "x" * 15 not in page.replace("x" * 40, "")
+    drawing = all_figures(hostile("x" * 40))["example_1"]
+    assert ">" + "x" * 7 + "…" + "x" * 6 + "<" in drawing and "x" * 15 + "<" not in drawing
     assert "a\\tb" in all_figures(hostile("a\tb"))["example_1"]
     assert "U+202E" in all_figures(hostile("\u202e"))["example_1"]
 
@@ -230,7 +234,7 @@ def test_an_older_report_is_replaced_whole(trained, tmp_path):
     assert not (out / "figures" / "old.svg").exists()
     assert (out / "mine.txt").read_text() == "mine"
     assert {path.name for path in out.iterdir()} == {
-        *("report.json", "report.html", "figures", "mine.txt")
+        *("report.json", "report.html", "figures", "examples", "mine.txt")
     }
 
 
@@ -272,7 +276,7 @@ def test_baselines_are_trained_beside_the_model(trained, tmp_path):
     assert baselines["uniform_trained"]["value"] < baselines["exact_match"]["value"]
     assert 0 < baselines["between_seeds_jsd"]["value"] < 0.6931
     names = [each["criterion"]["name"] for each in report_of(tmp_path)["verdict"]["judgements"]]
-    assert names == ["adversarial", "need", "seeds"]
+    assert names == ["dependence", "adversarial", "need", "seeds"]
     assert "Other models for comparison" in (tmp_path / "report.html").read_text()
 
 

@@ -39,6 +39,19 @@ def test_the_models_own_weights_give_its_own_logits(sentiment, score, encoder):
     np.testing.assert_array_equal(readout.attention_weights[1, 0, 2:], 0)
 
 
+@pytest.mark.parametrize("encoder", ["lstm", "average"])
+def test_shuffled_weights_give_another_map(sentiment, encoder):
+    own = ClassifierAttributionModel(sentiment.build_classifier(9, 3, 8, "additive", encoder))
+    other = own.shuffled(np.random.default_rng(1))
+    ids = tf.constant([[4, 5, 6]])
+    weights = [
+        each.linearize(each.embed(ids), ids, None).attention_weights.numpy()
+        for each in (own, other)
+    ]
+    assert weights[0].shape == weights[1].shape == (1, 1, 3)
+    assert np.abs(weights[0] - weights[1]).max() > 1e-3
+
+
 def test_the_audit_of_a_classifier(sentiment):
     keras.utils.set_random_seed(1)
     vocabulary = Vocabulary("word", ("and", "dull", "fresh", "the", "was"))

@@ -21,9 +21,11 @@ FILES = [
     "test_attention_gradients.py",
     "test_attention_keras.py",
     "test_attention_masks.py",
+    "test_attention_normalizers.py",
     "test_attention_problems.py",
     "test_attention_properties.py",
     "test_attention_saving.py",
+    "test_attention_training.py",
 ]
 
 
@@ -53,7 +55,7 @@ def test_the_same_tests_pass_on(backend):
 
 
 def test_every_test_file_of_the_layer_runs_on_every_backend():
-    only_here = {"backends", "litert", "open_shapes"}
+    only_here = {"backends", "litert", "open_shapes", "saved_model"}
     of_the_layer = {
         path.name
         for path in TESTS.glob("test_attention*.py")

@@ -671,3 +671,8 @@ def test_200_plots_do_not_grow_memory():
     assert blocks < 2000, "a plot has some 20,000"
     assert megabytes < 20
     assert figures == 0
+
+
+def test_a_notebook_can_show_a_returned_figure():
+    figure = plot_attention(np.eye(2), list("ab"), list("ab"))
+    assert figure._repr_png_().startswith(b"\x89PNG")

@@ -44,6 +44,10 @@ class HandBuilt:
             weights, values, tf.fill(shape, self.state_scale) * tf.one_hot(0, TOKENS)
         )
 
+    def shuffled(self, rng):
+        """It has no weights that could be shuffled."""
+        return self
+
     def answer(self, source_ids, change, given):
         readout = self.linearize(self.embed(source_ids), source_ids, source_ids)
         shape = tf.shape(readout.attention_weights)
@@ -72,6 +76,28 @@ def looks_around(source_ids):
     numbers = tf.cast(tf.range(width), tf.float32)
     scores = tf.sin(1.7 * numbers[None, :, None] + 0.9 * numbers[None, None, :] + 0.3)
     return tf.nn.softmax(tf.where((source_ids != 0)[:, None], scores, -1e30))
+
+
+def looks_at_the_first(source_ids):
+    """One position at every step of every example."""
+    return frozen(source_ids, lambda length: tf.zeros_like(length))
+
+
+def looks_at_the_last(source_ids):
+    return frozen(source_ids, lambda length: length - 1)
+
+
+def frozen(source_ids, place_of):
+    length = tf.reduce_sum(tf.cast(source_ids != 0, tf.int32), axis=1)
+    row = tf.one_hot(place_of(length), tf.shape(source_ids)[1])
+    return tf.tile(row[:, None], [1, tf.shape(source_ids)[1], 1])
+
+
+def looks_everywhere(source_ids):
+    """All positions alike."""
+    mask = tf.cast(source_ids != 0, tf.float32)
+    even = mask / tf.reduce_sum(mask, axis=1, keepdims=True)
+    return tf.tile(even[:, None], [1, tf.shape(source_ids)[1], 1])
 
 
 def copier(value_scale=12.0):
@@ -114,4 +140,5 @@ def examples_of(subject, sources, references=None) -> Examples:
         alignments=tuple(tuple(Link(i, i, True) for i in range(len(source))) for source in sources),
         fields=(None,) * len(sources),
         groups=(None,) * len(sources),
+        output_names=tuple(str(number) for number in range(1, TOKENS + 1)),
     )

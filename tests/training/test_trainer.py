@@ -119,6 +119,8 @@ def test_the_run_folder_is_as_promised(trained):
     assert tuple(rows[0]) == HISTORY_COLUMNS
     assert [int(row["epoch"]) for row in rows] == list(range(1, 9))
     numbers = {name: [float(row[name]) for row in rows] for name in HISTORY_COLUMNS}
+    assert all(0 < share <= 1 for share in numbers["mean_largest_weight"])
+    assert all(0 <= share <= 1 for share in numbers["one_position"])
     assert numbers["loss"][-1] < 0.3 * numbers["loss"][0]
     assert numbers["valid_loss"][-1] < 0.3 * numbers["valid_loss"][0]
     assert max(numbers["valid_exact_match"]) > 0.8

@@ -88,6 +88,10 @@ def short_example(source, target, **changes):
     return tokens | {"attention_weights": weights} | plain | changes
 
 
+def link_of(source, target, sure):
+    return types.SimpleNamespace(source=source, target=target, sure=sure)
+
+
 def data_of(page):
     return json.loads(re.search(r'id="data">(.*)</script>', page)[1])
 

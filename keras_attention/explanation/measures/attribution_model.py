@@ -11,14 +11,16 @@ positions, E embedding size, F read-out inputs, V output columns: what the model
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_attention.errors import UserError
-from keras_attention.models.decoding import IMPOSSIBLE, greedy_decode
+from keras_attention.models.decoding import NEG_INF, greedy_decode
 from keras_attention.models.training_model import build_decoder_step, build_encoder
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import END, RESERVED, START, UNKNOWN
@@ -28,7 +30,7 @@ IDS = tf.TensorSpec([None, None], tf.int32)
 FLOATS = {rank: tf.TensorSpec([None] * rank, tf.float32) for rank in range(1, 5)}
 
 
-def compiled(function: Callable, *signature) -> Callable:
+def compiled(function: Callable, *signature) -> tf.types.experimental.PolymorphicFunction:
     """A graph of `function` that serves every size; nothing in it needs AutoGraph."""
     return tf.function(function, input_signature=signature, autograph=False)
 
@@ -89,6 +91,9 @@ class AttributionModel(Protocol):
     ) -> LinearizedReadout:
         """A differentiable pass from embeddings; `source_ids` only say what is padding."""
 
+    def shuffled(self, rng: np.random.Generator) -> AttributionModel:
+        """The same model with each of its weight arrays in a random order."""
+
     def answer(self, source_ids: tf.Tensor, change: Change, given: tf.Tensor) -> tf.Tensor:
         """What the model says, free-running, under changed weights.
 
@@ -113,6 +118,7 @@ class SequenceAttributionModel:
     column_offset = UNKNOWN  # columns are the end symbol, then every token
 
     def __init__(self, run: Run):
+        self._run = run
         config = run.config
         if not config.has_attention:
             raise UserError(
@@ -151,6 +157,10 @@ class SequenceAttributionModel:
         query, value, weights = self._parts([source_ids, decoder_ids, embeddings], training=False)
         return self._readout(query, value, weights)
 
+    def shuffled(self, rng):
+        model = _shuffled(self._run.model, rng)
+        return SequenceAttributionModel(dataclasses.replace(self._run, model=model))
+
     def answer(self, source_ids, change, given):
         encoded = self._encoder(source_ids, training=False)
         memory = {name: encoded[name] for name in ("encoder_outputs", "source_mask")}
@@ -167,7 +177,7 @@ class SequenceAttributionModel:
             )
             logits = readout.logits(readout.attention_weights)[:, 0]
             columns = tf.nn.log_softmax(logits)
-            never = tf.fill([tf.shape(columns)[0], 1], IMPOSSIBLE)
+            never = tf.fill([tf.shape(columns)[0], 1], NEG_INF)
             kept = tf.concat([never, never, columns[:, :1], never, columns[:, 1:]], axis=1)
             return kept, [*(results[name] for name in names), time + 1], weights
 
@@ -208,6 +218,7 @@ class ClassifierAttributionModel:
 
     def __init__(self, model: keras.Model, replacement_id: int = UNKNOWN):
         self.replacement_id = replacement_id
+        self._model = model
         self._embedding = model.get_layer("source_embedding")
         self._output_layer = model.get_layer("affine")
         self.feature_dim = self._output_layer.units
@@ -227,6 +238,9 @@ class ClassifierAttributionModel:
         state_terms = tf.broadcast_to(bias, [shape[0], 1, shape[2]])
         return LinearizedReadout(weights[:, None], value_terms, state_terms)
 
+    def shuffled(self, rng):
+        return ClassifierAttributionModel(_shuffled(self._model, rng), self.replacement_id)
+
     def answer(self, source_ids, change, given):
         readout = self.linearize(self.embed(source_ids), source_ids, None)
         weights = change(readout.attention_weights[:, 0], source_ids != 0, given[:, 0])
@@ -239,6 +253,15 @@ def _readout(query, value, weights, kernel, bias) -> LinearizedReadout:
     feature_dim = value.shape[-1]
     state_terms = tf.matmul(query, kernel[feature_dim:]) + bias
     return LinearizedReadout(weights, tf.matmul(value, kernel[:feature_dim]), state_terms)
+
+
+def _shuffled(model: keras.Model, rng: np.random.Generator) -> keras.Model:
+    """A copy whose weights have the same values in another order, so that their scale stays."""
+    other = keras.models.clone_model(model)
+    other.set_weights(
+        [rng.permuted(part.ravel()).reshape(part.shape) for part in model.get_weights()]
+    )
+    return other
 
 
 def unchanged(weights, mask, given):

@@ -30,6 +30,12 @@ from keras_attention.readers.run import Run, load_run
 from keras_attention.training.trainer import train
 
 OTHER_SEEDS = 2
+# The options that a model without attention has to leave out with it.
+NO_ATTENTION = {
+    "attention": "none",
+    "attentional_layer": False,
+    "attention_normalizer": "softmax",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +88,7 @@ def train_baselines(
 
 def baseline_configs(config: Config) -> dict[str, Config]:
     """The options of each baseline by its name; they differ from the run's in one thing each."""
-    # An attentional layer joins state and context; without a context there is nothing to join.
-    none = dataclasses.replace(config, attention="none", attentional_layer=False)
+    none = dataclasses.replace(config, **NO_ATTENTION)
     # Uniform attention is a general score whose matrix is 0 and stays so.
     configs = {
         "uniform_trained": dataclasses.replace(config, attention="general"),

@@ -34,6 +34,8 @@ SHARES = (0.01, 0.05, 0.10, 0.20, 0.50)  # ERASER's; rounded up to at least one 
 class Erasure:
     """Losses of the answer's probability; float32 `[E, T, len(SHARES)]`, NaN where no step is.
 
+    NaN as well for sources of one token: there is nothing to choose between.
+
     Attributes:
         comprehensiveness, sufficiency: Of the most attended tokens.
         random_comprehensiveness, random_sufficiency: Of as many random ones.
@@ -59,8 +61,9 @@ def erase(
     def per_batch(batch: Batch) -> dict[str, np.ndarray]:
         attended = weights(batch.source_ids, batch.answer_ids).numpy()
         chance = draws(seed, "erasure", batch)
+        several = (batch.compared.sum(axis=1) > 1)[:, None, None]
         return {
-            prefix + name: losses
+            prefix + name: np.where(several, losses, np.nan)
             for prefix, ranking in (("", attended), ("random_", chance))
             for name, losses in _losses(model, probability, batch, ranking).items()
         }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -50,6 +50,7 @@ class Examples:
             reference's tokens.
         fields: For each example the name of each reference token's field, such as "year", or None.
         groups: For each example the group that tables are split by, such as its form, or None.
+        output_names: What each column of the logits stands for.
     """
 
     source: RaggedIds
@@ -62,6 +63,7 @@ class Examples:
     alignments: tuple[tuple[Link, ...] | None, ...]
     fields: tuple[tuple[str, ...] | None, ...]
     groups: tuple[str | None, ...]
+    output_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.source)
@@ -158,7 +160,7 @@ def measure(
         whole = np.full((len(examples), *shape), np.nan, np.float32)
         for (batch, _), part in zip(collected, parts, strict=True):
             steps = batch.steps.reshape(batch.steps.shape + (1,) * (part.ndim - 2))
-            inside = tuple(slice(0, size) for size in part.shape[1:])
+            inside: tuple[Any, ...] = tuple(slice(0, size) for size in part.shape[1:])
             whole[(batch.rows, *inside)] = np.where(steps, part, np.nan)
         joined[name] = whole
     return joined

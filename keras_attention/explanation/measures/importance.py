@@ -7,6 +7,7 @@ and arrays `[E, T, S]`: examples, steps, source positions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +16,7 @@ from keras_attention.explanation.measures.attribution_model import (
     FLOATS,
     IDS,
     AttributionModel,
+    LinearizedReadout,
     compiled,
 )
 from keras_attention.explanation.measures.distances import total_variation
@@ -107,76 +109,102 @@ def _outputs(model: AttributionModel):
 
 def _gradients(model: AttributionModel):
     """All measures that need gradients: one backward pass for each step, for all examples."""
-    nodes, quadrature = np.polynomial.legendre.leggauss(INTEGRATION_POINTS)
-    nodes = tf.constant((nodes + 1) / 2, tf.float32)
-    quadrature = tf.constant(quadrature / 2, tf.float32)
 
     def gradients(source_ids, answer_ids):
-        embeddings = model.embed(source_ids)  # [B, S, E]
-        columns = tf.maximum(answer_ids - model.column_offset, 0)  # [B, T]
-
-        def target(readout, weights, step, log_odds: bool):
-            """Log-odds or probability of the answer at one step: `[B]`."""
-            state_terms = readout.state_terms[:, step][:, None]
-            logits = readout._replace(state_terms=state_terms).logits(weights[:, step][:, None])[
-                :, 0
-            ]
-            answer = tf.one_hot(columns[:, step], tf.shape(logits)[-1])
-            chosen = tf.reduce_sum(answer * logits, axis=-1)
-            if not log_odds:
-                return tf.exp(chosen - tf.reduce_logsumexp(logits, axis=-1))
-            return chosen - tf.reduce_logsumexp(logits - 1e9 * answer, axis=-1)
-
-        def gradient_at(point, step, log_odds: bool, attention_fixed: bool):
-            with tf.GradientTape() as tape:
-                tape.watch(point)
-                readout = model.linearize(point, source_ids, answer_ids)
-                weights = readout.attention_weights
-                if attention_fixed:
-                    weights = tf.stop_gradient(weights)
-                value = target(readout, weights, step, log_odds)
-            return tape.gradient(value, point, unconnected_gradients="zero")
-
-        def times_input(gradient):
-            return tf.reduce_sum(gradient * embeddings, axis=-1)  # [B, S]
-
-        def at_step(step):
-            fixed = gradient_at(embeddings, step, True, True)
-            free = gradient_at(embeddings, step, True, False)
-            _, integral = tf.while_loop(
-                lambda point, _: point < INTEGRATION_POINTS,
-                lambda point, sum_so_far: (
-                    point + 1,
-                    sum_so_far
-                    + quadrature[point]
-                    * gradient_at(nodes[point] * embeddings, step, False, False),
-                ),
-                (tf.constant(0), tf.zeros_like(embeddings)),
-            )
-            attributed = times_input(integral)
-            readout = model.linearize(tf.zeros_like(embeddings), source_ids, answer_ids)
-            start = target(readout, readout.attention_weights, step, False)
-            readout = model.linearize(embeddings, source_ids, answer_ids)
-            end = target(readout, readout.attention_weights, step, False)
-            missed = tf.abs(tf.reduce_sum(attributed, axis=-1) - (end - start))
-            return tuple(tf.abs(times_input(part)) for part in (fixed, free)) + (
-                tf.abs(attributed),
-                missed,
-            )
-
-        steps = tf.range(tf.shape(answer_ids)[1])
-        signature = (FLOATS[2], FLOATS[2], FLOATS[2], FLOATS[1])
+        given = _TeacherForcing.of(model, source_ids, answer_ids)
         fixed, free, integrated, missed = tf.map_fn(
-            at_step, steps, fn_output_signature=signature, parallel_iterations=1
+            given.at_step,
+            tf.range(tf.shape(answer_ids)[1]),
+            fn_output_signature=(FLOATS[2], FLOATS[2], FLOATS[2], FLOATS[1]),
+            parallel_iterations=1,
         )
-        readout = model.linearize(embeddings, source_ids, answer_ids)
         by_example = [1, 0, 2]  # from [T, B, S]
         return {
             "gradient": tf.transpose(fixed, by_example),
             "gradient_through_attention": tf.transpose(free, by_example),
             "integrated_gradients": tf.transpose(integrated, by_example),
             "completeness_error": tf.transpose(missed),
-            "attention": readout.attention_weights,
+            "attention": given.readout(given.embeddings).attention_weights,
         }
 
     return gradients
+
+
+class _TeacherForcing(NamedTuple):
+    """One batch under teacher forcing, as a function of its source embeddings.
+
+    Attributes:
+        model: Under audit.
+        source_ids, answer_ids: int32 `[B, S]` and `[B, T]`.
+        embeddings: `[B, S, E]`, of the sources.
+        columns: int32 `[B, T]`, of the answer's tokens among the logits.
+    """
+
+    model: AttributionModel
+    source_ids: tf.Tensor
+    answer_ids: tf.Tensor
+    embeddings: tf.Tensor
+    columns: tf.Tensor
+
+    @classmethod
+    def of(cls, model: AttributionModel, source_ids, answer_ids) -> _TeacherForcing:
+        columns = tf.maximum(answer_ids - model.column_offset, 0)
+        return cls(model, source_ids, answer_ids, model.embed(source_ids), columns)
+
+    def at_step(self, step) -> tuple[tf.Tensor, ...]:
+        """Gradient × input with attention fixed and free, integrated gradients, each `[B, S]`, and
+        how far the last misses the difference that it should sum to, `[B]`."""
+        fixed = self.gradient(self.embeddings, step, log_odds=True, attention_fixed=True)
+        free = self.gradient(self.embeddings, step, log_odds=True, attention_fixed=False)
+        attributed = self.times_input(self.integral(step))
+        start, end = (
+            self.target(self.readout(point), None, step, log_odds=False)
+            for point in (tf.zeros_like(self.embeddings), self.embeddings)
+        )
+        missed = tf.abs(tf.reduce_sum(attributed, axis=-1) - (end - start))
+        parts = self.times_input(fixed), self.times_input(free), attributed
+        return *map(tf.abs, parts), missed
+
+    def readout(self, point) -> LinearizedReadout:
+        return self.model.linearize(point, self.source_ids, self.answer_ids)
+
+    def target(self, readout: LinearizedReadout, weights, step, log_odds: bool) -> tf.Tensor:
+        """Log-odds or probability of the answer at one step: `[B]`.
+
+        `weights` are the readout's own where they are None.
+        """
+        weights = readout.attention_weights if weights is None else weights
+        state_terms = readout.state_terms[:, step][:, None]
+        logits = readout._replace(state_terms=state_terms).logits(weights[:, step][:, None])[:, 0]
+        answer = tf.one_hot(self.columns[:, step], tf.shape(logits)[-1])
+        chosen = tf.reduce_sum(answer * logits, axis=-1)
+        if not log_odds:
+            return tf.exp(chosen - tf.reduce_logsumexp(logits, axis=-1))
+        return chosen - tf.reduce_logsumexp(logits - 1e9 * answer, axis=-1)
+
+    def gradient(self, point, step, log_odds: bool, attention_fixed: bool) -> tf.Tensor:
+        """Of the target at one step by the embeddings, at `point`: `[B, S, E]`."""
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            readout = self.readout(point)
+            weights = readout.attention_weights
+            if attention_fixed:
+                weights = tf.stop_gradient(weights)
+            value = self.target(readout, weights, step, log_odds)
+        return tape.gradient(value, point, unconnected_gradients="zero")
+
+    def integral(self, step) -> tf.Tensor:
+        """Mean gradient of the probability on the way from zero embeddings: `[B, S, E]`."""
+        nodes, quadrature = np.polynomial.legendre.leggauss(INTEGRATION_POINTS)
+        nodes = tf.constant((nodes + 1) / 2, tf.float32)
+        quadrature = tf.constant(quadrature / 2, tf.float32)
+
+        def advance(place, total):
+            point = nodes[place] * self.embeddings
+            return place + 1, total + quadrature[place] * self.gradient(point, step, False, False)
+
+        start = tf.constant(0), tf.zeros_like(self.embeddings)
+        return tf.while_loop(lambda place, _: place < INTEGRATION_POINTS, advance, start)[1]
+
+    def times_input(self, gradient) -> tf.Tensor:
+        return tf.reduce_sum(gradient * self.embeddings, axis=-1)  # [B, S]

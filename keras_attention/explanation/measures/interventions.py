@@ -89,6 +89,8 @@ class Interventions:
         largest_weight: `[E, T]`, the largest attention weight of the step.
         right: For each change, and for "unchanged", bool `[E]`: whether the free-running answer
             equals the reference.
+        changeable: bool `[E]`, whether the source has two positions or more. With one there are no
+            other weights, and all of the above but `right["unchanged"]` is undefined.
     """
 
     distance: dict[str, np.ndarray]
@@ -96,6 +98,7 @@ class Interventions:
     permutation_median: np.ndarray
     largest_weight: np.ndarray
     right: dict[str, np.ndarray]
+    changeable: np.ndarray
 
 
 def intervene(
@@ -132,7 +135,8 @@ def intervene(
         results = forced(batch.source_ids, batch.answer_ids, shown, keys)
         results = {name: part.numpy() for name, part in results.items()}
         results["permutation_median"] = np.median(results.pop("permutations"), axis=-1)
-        return results
+        changeable = (batch.mask.sum(axis=1) > 1)[:, None]
+        return {name: np.where(changeable, part, np.nan) for name, part in results.items()}
 
     measured = measure(examples, per_batch, rows_at_once, progress)
     return Interventions(
@@ -143,21 +147,24 @@ def intervene(
             np.isnan(measured["permutation_median"]), np.nan, weights_of_all.max(axis=-1)
         ),
         right=right,
+        changeable=examples.source.lengths > 1,
     )
 
 
 def attention_of(model: AttributionModel, examples: Examples) -> np.ndarray:
     """The model's own weights, float32 `[E, T, S]`, NaN behind the end of an answer or a source."""
-    readout = compiled(
+    # As a graph of its own: models that are compared one after another are no retracing.
+    attend = compiled(
         lambda source_ids, answer_ids: (
             model.linearize(model.embed(source_ids), source_ids, answer_ids).attention_weights
         ),
         IDS,
         IDS,
-    )
+    ).get_concrete_function()
 
     def per_batch(batch: Batch):
-        weights = readout(batch.source_ids, batch.answer_ids).numpy()
+        ids = map(tf.convert_to_tensor, (batch.source_ids, batch.answer_ids))
+        weights = attend(*ids).numpy()
         return {"weights": np.where(batch.mask[:, None], weights, np.nan)}
 
     rows_at_once = rows_within(examples, 1, model.feature_dim)

@@ -13,14 +13,15 @@ from keras_attention.errors import UserError
 from keras_attention.explanation.pages.figures import all_figures
 from keras_attention.explanation.pages.html import render
 from keras_attention.explanation.pages.svg import standalone
+from keras_attention.explanation.reporting.matrices import to_json
 from keras_attention.explanation.reporting.report import Report
 
-JSON, PAGE, FIGURES = "report.json", "report.html", "figures"
+JSON, PAGE, FIGURES, EXAMPLES = "report.json", "report.html", "figures", "examples"
 _ASIDE = ".writing-report-"
 
 
 def write_report(report: Report, out: str | os.PathLike[str]) -> pathlib.Path:
-    """Writes `report.json`, `report.html` and `figures/*.svg` into the folder `out`.
+    """Writes `report.json`, `report.html`, `figures/*.svg` and `examples/*.json` into `out`.
 
     All files are made aside first and moved together. `report.json` is moved last: a folder that
     has one has a whole report.
@@ -40,7 +41,12 @@ def write_report(report: Report, out: str | os.PathLike[str]) -> pathlib.Path:
             write_text(new / FIGURES / f"{name}.svg", standalone(drawing))
         write_text(new / PAGE, render(report))
         write_text(new / JSON, report.to_json())
-        replace_together([(new / name, out / name) for name in (FIGURES, PAGE, JSON)], old)
+        (new / EXAMPLES).mkdir()
+        digits = len(str(len(report.matrices)))
+        for number, matrices in enumerate(report.matrices, 1):
+            write_text(new / EXAMPLES / f"{number:0{digits}}.json", to_json(matrices))
+        places = (EXAMPLES, FIGURES, PAGE, JSON)
+        replace_together([(new / name, out / name) for name in places], old)
     except OSError as error:
         raise UserError(
             f"{out}: cannot be written to: {error.strerror}; choose another folder with --out"

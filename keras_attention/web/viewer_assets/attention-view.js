@@ -135,6 +135,12 @@
     return [...characters.slice(0, 11), "…", ...characters.slice(-8)].join("");
   }
 
+  // How much smaller a drawing must be on a sheet of A4 or Letter, with the margins of the page.
+  const SHEET = { width: 690, height: 880 };
+  function printZoom(width, height) {
+    return Math.min(1, SHEET.width / width, SHEET.height / height).toFixed(3);
+  }
+
   let instances = 0;
 
   // ---------------------------------------------------------------- heatmap
@@ -192,7 +198,11 @@
       this.activeRow = html("div", { role: "row" }, this.active);
       const body = html(
         "div",
-        { class: "body", "--text-size": `${size}px` },
+        {
+          class: "body",
+          "--text-size": `${size}px`,
+          "--print-zoom": printZoom(left + area.width + 46, top + area.height),
+        },
         html("div", { class: "corner" }),
         svg("svg", { width: area.width + 46, height: top, class: "top labels" }, ...this.columnLabels),
         svg("svg", { width: left, height: area.height, class: "left labels" }, ...this.rowLabels),
@@ -400,7 +410,7 @@
       this.host.replaceChildren(
         svg(
           "svg",
-          { width, height, role: "presentation" },
+          { width, height, role: "presentation", "--print-zoom": printZoom(width, height) },
           svg("g", { "aria-hidden": "true" }, ...this.lines.map((line) => line.node)),
           ...this.tokens.flat(),
         ),

@@ -212,7 +212,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
         UserError: one that must agree does not.
     """
     name, beam_width = options.name, options.beam_width
-    texts = [*sources, *HOSTILE_SOURCES]
+    texts = [*sources, *map(repair, HOSTILE_SOURCES)]  # nobody is to be warned of our own bytes
     penalty = options.length_penalty
     keras_model = Translator(
         RunReader(_inference_model(run), run.source, run.target, run.calibration)
@@ -227,7 +227,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
         rows = [
             i
             for i, (text, answer) in enumerate(zip(texts, greedy, strict=True))
-            if len(answer.source_tokens) <= longest and len(repair(text)) <= longest_text
+            if len(answer.source_tokens) <= longest and len(text) <= longest_text
         ]
         read = [texts[i] for i in rows]
         theirs = translator.translate(read, width, penalty)

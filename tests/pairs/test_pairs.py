@@ -11,7 +11,7 @@ from keras_attention.pairs.alignment import Link, format_alignment, parse_alignm
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import iterate_pairs, read_pairs, write_pairs
-from keras_attention.pairs.splits import Splits, load_splits, split_pairs
+from keras_attention.pairs.splits import Splits, load_split, load_splits, split_pairs
 from keras_attention.text.tokens import split_tokens
 
 
@@ -252,3 +252,29 @@ def test_folder(file, tmp_path):
     file(b"\n", "valid.tsv")
     with pytest.raises(UserError, match="valid.tsv: is empty"):
         load_splits(tmp_path, seed=0)
+
+
+class TestOneSplit:
+    """`load_split` reads the part that `load_splits` has, and of a folder no other file."""
+
+    def test_of_a_folder(self, tmp_path):
+        for name in ("train", "valid", "test"):
+            (tmp_path / f"{name}.tsv").write_text(f"{name}\tx\n", encoding="utf-8")
+        (tmp_path / "train.tsv").write_bytes(b"\xff")
+        assert [pair.source for pair in load_split(tmp_path, "test", 0)] == ["test"]
+        with pytest.raises(UserError, match="train.tsv:1"):
+            load_split(tmp_path, "train", 0)
+        (tmp_path / "test.tsv").unlink()
+        with pytest.raises(UserError, match="no test.tsv"):
+            load_split(tmp_path, "test", 0)
+
+    def test_of_one_file(self, tmp_path):
+        path = tmp_path / "all.tsv"
+        path.write_text("".join(f"{i}\tx\n" for i in range(50)), encoding="utf-8")
+        splits = load_splits(path, 7)
+        for name in ("train", "valid", "test"):
+            assert load_split(path, name, 7) == getattr(splits, name)
+
+    def test_of_nothing(self, tmp_path):
+        with pytest.raises(UserError, match="no such file or folder"):
+            load_split(tmp_path / "none", "test", 0)

@@ -30,6 +30,22 @@ def test_old_name_gives_what_the_new_modules_hold(old, recwarn):
             assert getattr(module, name) is getattr(new, name)
 
 
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("explanation.subject", "Subject", "AttributionModel"),
+        ("explanation.subject", "ClassifierSubject", "ClassifierAttributionModel"),
+        ("figure_files", "fixed_settings", "matplotlib_defaults"),
+    ],
+)
+def test_a_renamed_class_is_found_under_its_old_name(module, old, new):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = importlib.import_module(f"keras_attention.{module}")
+    now = importlib.import_module(f"keras_attention.{MOVED[module][0]}")
+    assert getattr(before, old) is getattr(now, new)
+
+
 def test_an_unknown_name_of_an_old_module_is_an_attribute_error():
     with pytest.warns(FutureWarning, match="keras_attention.pairs.pair"):
         sys.modules.pop("keras_attention.data", None)

@@ -71,7 +71,13 @@ class Batch(NamedTuple):
 
 
 def encode_pairs(pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary) -> EncodedPairs:
-    """Token ids of all pairs."""
+    """Token ids of all pairs.
+
+    Args:
+        pairs: Texts of both sides.
+        source: The vocabulary of the source side.
+        target: The vocabulary of the target side.
+    """
     return EncodedPairs(
         source.encode([pair.source for pair in pairs]),
         target.encode([pair.target for pair in pairs]),
@@ -79,7 +85,15 @@ def encode_pairs(pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary) 
 
 
 def make_batch(pairs: EncodedPairs, rows: np.ndarray) -> Batch:
-    """The chosen rows, shifted for teacher forcing and padded to the longest of them."""
+    """The chosen rows, shifted for teacher forcing and padded to the longest of them.
+
+    Args:
+        pairs: Of `encode_pairs`.
+        rows: int `[B]`, which of them.
+
+    Returns:
+        `source_ids` int32 `[B, S]`, `decoder_ids` and `target_ids` int32 `[B, T]`.
+    """
     lengths = pairs.target.lengths[rows]
     width = int(lengths.max(initial=0)) + 1
     target_ids = pairs.target.padded(rows, width)
@@ -123,18 +137,27 @@ def training_batches(
             yield batch._replace(source_ids=source_ids.astype(np.int32))
 
 
-def evaluation_batches(pairs: EncodedPairs, batch_size: int) -> Iterator[Batch]:
-    """All pairs once, by length, nothing replaced."""
-    for rows in rows_by_length(*_lengths(pairs), batch_size, np.arange(len(pairs.source))):
+def evaluation_batches(
+    pairs: EncodedPairs, batch_size: int, positions: int = POSITIONS_PER_BATCH
+) -> Iterator[Batch]:
+    """All pairs once, by length, nothing replaced; `positions` as in `rows_by_length`."""
+    order = np.arange(len(pairs.source))
+    for rows in rows_by_length(*_lengths(pairs), batch_size, order, positions):
         yield make_batch(pairs, rows)
 
 
 def rows_by_length(
-    source_lengths: np.ndarray, target_lengths: np.ndarray, batch_size: int, order: np.ndarray
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    batch_size: int,
+    order: np.ndarray,
+    positions: int = POSITIONS_PER_BATCH,
 ) -> list[np.ndarray]:
     """Row numbers in batches of similar length; `order` decides among rows of equal lengths.
 
-    How many batches there are, and of what lengths, does not depend on `order`.
+    A batch has at most `batch_size` rows and, unless it is of a single row, `positions` positions
+    of its longer side, padding counted. How many batches there are, and of what lengths, does not
+    depend on `order`.
     """
     by_length = np.lexsort((target_lengths[order], source_lengths[order]))
     rows = order[by_length]
@@ -142,7 +165,7 @@ def rows_by_length(
     batches, first, widest = [], 0, 0
     for row, width in enumerate(widths.tolist()):
         widest = max(widest, width)
-        full = row - first == batch_size or (row - first + 1) * widest > POSITIONS_PER_BATCH
+        full = row - first == batch_size or (row - first + 1) * widest > positions
         if full and row > first:
             batches.append(rows[first:row])
             first, widest = row, width

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_attention.commands import (
     MODEL_HELP,
+    add_engine_option,
     load_attention_translator,
     texts_of_arguments,
     verb_parser,
@@ -26,8 +27,9 @@ def run(arguments: list[str]) -> None:
         default="colour",
         help="light to dark blue, or black to white as in the article (default: colour)",
     )
+    add_engine_option(parser)
     options = parser.parse_intermixed_args(arguments)
-    translator = load_attention_translator(options.model, "plot")
+    translator = load_attention_translator(options.model, "plot", options.engine)
     from keras_attention.plots.heatmap import plot_attention_grid, save_figure
 
     texts = texts_of_arguments(options.texts)

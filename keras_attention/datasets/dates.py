@@ -138,6 +138,21 @@ class _Reading(NamedTuple):
     day: tuple[int, int]
 
 
+# Of the characters of YYYY-MM-DD.
+TARGET_FIELDS = ("year",) * 4 + ("separator",) + ("month",) * 2 + ("separator",) + ("day",) * 2
+# To try a model with, by language.
+SAMPLE_SOURCES = {
+    "en": (
+        "September 27, 1994",
+        "3 May 2021",
+        "12/31/99",
+        "SEPT 20, 1992",
+        "Tuesday, July 4, 2017",
+    ),
+    "ko": ("1994년 9월 27일", "2016년 5월 24일 화요일", "1988년5월14일"),
+}
+
+
 def form_of(source: str) -> str | None:
     """The name of the form in FORMS that a source is written in, None if in none of them."""
     reading = _read(source)
@@ -211,8 +226,14 @@ def generate(seed: int) -> Splits:
 def read_book_dates(path: str | os.PathLike, keep_padding: bool = False) -> list[Pair]:
     """Pairs of the file `date.txt` of "Deep Learning from Scratch 2" (K. Saitoh), no alignment.
 
-    Its lines are `source`, spaces up to 29 characters, `_`, `YYYY-MM-DD`. The book's model reads
-    the spaces, too (`keep_padding`). Raises UserError where the file is another.
+    Its lines are `source`, spaces up to 29 characters, `_`, `YYYY-MM-DD`.
+
+    Args:
+        path: Of the file.
+        keep_padding: Keep the spaces behind a source, which the book's model reads too.
+
+    Raises:
+        UserError: the file is another.
     """
     pairs = []
     for number, raw in iterate_raw_lines(path):

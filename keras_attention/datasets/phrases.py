@@ -23,6 +23,8 @@ from keras_attention.pairs.splits import Splits
 SIZES = Sizes(train=1_000, valid=100, test=100)
 # Never in training: whoever reads it in a figure can be sure that it was not learnt by heart.
 TITLE = ("나 는 고양이 로소이다", "I am a cat")
+# To try a model with, by language.
+SAMPLE_SOURCES = {"ko": (TITLE[0], "우리 는 고양이 를 그린다")}
 
 
 class _Person(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from keras_attention.evaluation.attention_spread import AttentionSpread, attention_spread
 from keras_attention.evaluation.calibration_fit import fit
 from keras_attention.evaluation.confidence import (
     BINS,
@@ -16,7 +17,7 @@ from keras_attention.evaluation.confidence import (
 from keras_attention.evaluation.metrics import edit_distance, exact_match, token_error_rate
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
-from keras_attention.readers.calibration import Calibration
+from keras_attention.readers.calibration import Calibration, reservation
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
 from keras_attention.text.tokens import TokenKind, split_tokens
@@ -80,12 +81,22 @@ class Evaluation:
         return self.summary() | {
             "by_length": [dataclasses.asdict(part) for part in self.by_length],
             "expected_calibration_error": self.calibration_error,
+            "calibration_reservation": self.reservation,
             "auroc": self.auroc,
             "coverage": [dataclasses.asdict(point) for point in self.coverage],
             "sources_with_several_targets": self.sources_with_several,
             "own_target_match": self.own_target_match,
             "own_target_ceiling": self.own_target_ceiling,
         }
+
+    @property
+    def reservation(self) -> str | None:
+        """Why the figures of confidence say little here; None where they do."""
+        return reservation(self.n, self.right.count(False))
+
+    def attention_spread(self) -> AttentionSpread | None:
+        """How much attention moves; None for a model without attention."""
+        return attention_spread(each.attention_weights for each in self.translations)
 
     def fit_calibration(self) -> Calibration:
         """The map from log-probability to confidence that fits these outputs best."""
@@ -108,6 +119,8 @@ class Evaluation:
             for part in self.by_length
         ]
         lines.append(f"expected calibration error ({BINS} bins): {self.calibration_error:.4f}")
+        if self.reservation is not None:
+            lines.append(f"  says little: {self.reservation}")
         if self.auroc is not None:
             lines.append(f"AUROC of the confidence, right against wrong: {self.auroc:.4f}")
         lines.append("exact match of the surest answers:")

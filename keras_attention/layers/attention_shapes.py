@@ -51,15 +51,24 @@ def check_widths(query_shape, key_shape, widths) -> None:
         )
 
 
+MASK_SHAPES = (
+    "mask is (B, Tv) or (B, Tq, Tv), where B and Tq may be 1, and not (B, Tv, 1): of such a mask "
+    "give mask[..., 0]"
+)
+QUERY_MASK_SHAPES = "query_mask has one value for each query step: (B, Tq), or (B,) for one step"
+
+
 def check_mask(shape, scores_shape) -> None:
     """Raise ValueError unless a mask of this shape is (B, Tv) or (B, Tq, Tv) for the scores."""
     shape, scores_shape = tuple(shape), tuple(scores_shape)  # a TensorShape slices otherwise
     two_axes = (scores_shape[0], scores_shape[-1])
     three_axes = (scores_shape[0], *(scores_shape[1:-1] or (1,)), scores_shape[-1])
-    if not _fits(shape, two_axes if len(shape) == 2 else three_axes):
+    # (B, Tv, 1) where Tv is open would broadcast as a mask of queries.
+    one_for_open = len(shape) == 3 and shape[-1] == 1 and scores_shape[-1] is None
+    if one_for_open or not _fits(shape, two_axes if len(shape) == 2 else three_axes):
         raise ValueError(
-            "mask is (B, Tv) or (B, Tq, Tv), where B and Tq may be 1: expected shape "
-            f"{two_axes} or {three_axes}. Received: mask.shape={shape}"
+            f"{MASK_SHAPES}: expected shape {two_axes} or {three_axes}. "
+            f"Received: mask.shape={shape}"
         )
 
 
@@ -67,8 +76,8 @@ def check_query_mask(shape, expected) -> None:
     """Raise ValueError unless a query mask of this shape has one value for each query step."""
     if not _fits(shape, expected):
         raise ValueError(
-            "query_mask has one value for each query step: expected shape "
-            f"{tuple(expected)}. Received: query_mask.shape={tuple(shape)}"
+            f"{QUERY_MASK_SHAPES}: expected shape {tuple(expected)}. "
+            f"Received: query_mask.shape={tuple(shape)}"
         )
 
 

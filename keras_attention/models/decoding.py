@@ -16,10 +16,37 @@ import tensorflow as tf
 from keras_attention.text.vocabulary import END, PADDING, START, UNKNOWN
 
 # Far below any log-probability, and finite: an infinity would leak as NaN through 0 * inf.
-IMPOSSIBLE = -1e9
+NEG_INF = -1e9
+# A score below this one has a `NEG_INF` in it: the hypothesis does not exist.
+NO_HYPOTHESIS = NEG_INF / 2
 
 # (token ids int32 [n], states) -> (log-probabilities float32 [n, V], states, attention [n, S])
 Step = Callable[[tf.Tensor, list[tf.Tensor]], tuple[tf.Tensor, list[tf.Tensor], tf.Tensor]]
+
+
+class _Beam(NamedTuple):
+    """What the steps of a beam search hand on; the states have n · k rows.
+
+    Attributes:
+        t: Steps made.
+        token: int32 `[n, k]`, the last token of each hypothesis.
+        finished: bool `[n, k]`.
+        score: float32 `[n, k]`, log-probabilities.
+        length: int32 `[n, k]`, tokens with the end symbol.
+        tokens, parents: int32, for each step `[n, k]`: the token, and which hypothesis it extended.
+        attention: float32, for each step `[n, k, S]`.
+        states: Of the step function.
+    """
+
+    t: tf.Tensor
+    token: tf.Tensor
+    finished: tf.Tensor
+    score: tf.Tensor
+    length: tf.Tensor
+    tokens: tf.TensorArray
+    parents: tf.TensorArray
+    attention: tf.TensorArray
+    states: list[tf.Tensor]
 
 
 class Decoded(NamedTuple):
@@ -31,7 +58,7 @@ class Decoded(NamedTuple):
         token_ids: int32 `[n, T]`, the end symbol left out, 0 behind the last token.
         lengths: int32 `[n]`, tokens of each output, the end symbol not counted.
         log_probability: float32 `[n]`, of the tokens and the end symbol, in nats. A hypothesis
-            that does not exist, in a beam wider than there are outputs, has `IMPOSSIBLE`.
+            that does not exist, in a beam wider than there are outputs, has `NEG_INF`.
         attention_weights: float32 `[n, T, S]`, zero behind the last token. A model without
             attention has S = 0.
     """
@@ -53,29 +80,29 @@ def emittable_log_probabilities(logits: tf.Tensor) -> tf.Tensor:
     """
     logits = tf.cast(logits, tf.float32)
     never = tf.reduce_sum(tf.one_hot([PADDING, START, UNKNOWN], logits.shape[-1]), axis=0)  # [V]
-    return tf.nn.log_softmax(logits + never * IMPOSSIBLE)
+    return tf.nn.log_softmax(logits + never * NEG_INF)
 
 
 def greedy_decode(
     step: Step,
     states: list[tf.Tensor],
-    rows: tf.Tensor | int,
+    batch_size: tf.Tensor | int,
     longest_output: int,
-    width: tf.Tensor,
-    builtin_only: bool = False,
+    source_length: tf.Tensor,
+    litert_compatible: bool = False,
 ) -> Decoded:
     """Takes the likeliest token at every step, until all rows have ended.
 
     Args:
         step: One decoder step.
         states: What `step` carries from step to step, each `[n, ...]`.
-        rows: n.
+        batch_size: n.
         longest_output: T, the number of tokens after which decoding stops.
-        width: S, the number of columns of the attention that `step` returns.
-        builtin_only: Use only what LiteRT has builtin. Each step then copies what all steps have
-            written, so that time grows with the square of T.
+        source_length: S, the number of columns of the attention that `step` returns.
+        litert_compatible: Use only what LiteRT has builtin. Each step then copies what all steps
+            have written, so that time grows with the square of T.
     """
-    columns = tf.maximum(width, 1)  # an update of nothing is an error
+    columns = tf.maximum(source_length, 1)  # an update of nothing is an error
 
     def running(t, token, finished, *_):
         return tf.logical_and(t < longest_output, tf.logical_not(tf.reduce_all(finished)))
@@ -88,32 +115,32 @@ def greedy_decode(
         finished = tf.logical_or(finished, tf.equal(token, END))
         token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
         weights = tf.where(finished[:, None], tf.zeros_like(weights), weights)
-        weights = tf.pad(weights, [[0, 0], [0, columns - width]])
+        weights = tf.pad(weights, [[0, 0], [0, columns - source_length]])
         tokens, attention = _write(tokens, t, token), _write(attention, t, weights)
         return t + 1, token, finished, score, tokens, attention, states
 
     start = (
         tf.constant(0),
-        tf.fill([rows], START),
-        tf.zeros([rows], tf.bool),
-        tf.zeros([rows], tf.float32),
-        _steps_of(tf.zeros([longest_output, rows], tf.int32), builtin_only),
-        _steps_of(tf.zeros([longest_output, rows, columns], tf.float32), builtin_only),
+        tf.fill([batch_size], START),
+        tf.zeros([batch_size], tf.bool),
+        tf.zeros([batch_size], tf.float32),
+        _steps_of(tf.zeros([longest_output, batch_size], tf.int32), litert_compatible),
+        _steps_of(tf.zeros([longest_output, batch_size, columns], tf.float32), litert_compatible),
         list(states),
     )
     _, _, _, score, tokens, attention, _ = tf.while_loop(running, advance, start)
     attention = _stack(attention)
     tokens = tf.transpose(_stack(tokens))  # [n, T]
     lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=1)
-    return Decoded(tokens, lengths, score, tf.transpose(attention, [1, 0, 2])[..., :width])
+    return Decoded(tokens, lengths, score, tf.transpose(attention, [1, 0, 2])[..., :source_length])
 
 
 def beam_search(
     step: Step,
     states: list[tf.Tensor],
-    rows: tf.Tensor | int,
+    batch_size: tf.Tensor | int,
     longest_output: int,
-    width: tf.Tensor,
+    source_length: tf.Tensor,
     beam_width: int,
     length_penalty: float = 0.0,
 ) -> Decoded:
@@ -124,71 +151,102 @@ def beam_search(
     Args:
         step: One decoder step, called with n · k rows.
         states: As in `greedy_decode`, still with n rows.
-        rows, longest_output, width: As in `greedy_decode`.
+        batch_size, longest_output, source_length: As in `greedy_decode`.
         beam_width: k; 1 gives what `greedy_decode` gives.
         length_penalty: Exponent a in `log_probability / length ** a` by which hypotheses are
             ranked, the end symbol counted; 0 ranks by the log-probability itself.
     """
-    k = beam_width
-    columns = tf.maximum(width, 1)
+    columns = tf.maximum(source_length, 1)
 
-    def ranking(score, length):
-        return score / tf.cast(tf.maximum(length, 1), tf.float32) ** length_penalty
+    def running(*beam):
+        beam = _Beam(*beam)
+        unfinished = tf.logical_not(tf.reduce_all(beam.finished))
+        return tf.logical_and(beam.t < longest_output, unfinished)
 
-    def running(t, token, finished, *_):
-        return tf.logical_and(t < longest_output, tf.logical_not(tf.reduce_all(finished)))
+    def advance(*beam):
+        beam = _Beam(*beam)
+        log_probabilities, states, weights = step(tf.reshape(beam.token, [-1]), beam.states)
+        weights = tf.pad(weights, [[0, 0], [0, columns - source_length]])
+        return _extended(beam, log_probabilities, states, weights, length_penalty)
 
-    def advance(t, token, finished, score, length, tokens, parents, attention, states):
-        log_probabilities, states, weights = step(tf.reshape(token, [-1]), states)
-        size = log_probabilities.shape[-1]
-        log_probabilities = tf.reshape(log_probabilities, [rows, k, size])
-        # A finished hypothesis goes on with padding alone, at no cost.
-        stay = tf.one_hot(PADDING, size, on_value=0.0, off_value=IMPOSSIBLE)
-        log_probabilities = tf.where(finished[..., None], stay, log_probabilities)
-        length += tf.cast(tf.logical_not(finished), tf.int32)  # [n, k]
-        candidates = score[..., None] + log_probabilities  # [n, k, V]
-        ranks = tf.reshape(ranking(candidates, length[..., None]), [rows, k * size])
-        _, best = tf.math.top_k(ranks, k)  # [n, k]
-        parent, token = best // size, best % size
-        score = tf.gather(tf.reshape(candidates, [rows, k * size]), best, batch_dims=1)
-        score = tf.maximum(score, IMPOSSIBLE)
-        length = tf.gather(length, parent, batch_dims=1)
-        finished = tf.logical_or(tf.gather(finished, parent, batch_dims=1), tf.equal(token, END))
-        token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
-        row = tf.reshape(tf.range(rows)[:, None] * k + parent, [-1])
-        states = [tf.gather(state, row) for state in states]
-        weights = tf.pad(tf.gather(weights, row), [[0, 0], [0, columns - width]])
-        weights = tf.reshape(weights, [rows, k, columns])
-        weights = tf.where(finished[..., None], tf.zeros_like(weights), weights)
-        tokens, parents = _write(tokens, t, token), _write(parents, t, parent)
-        attention = _write(attention, t, weights)
-        return t + 1, token, finished, score, length, tokens, parents, attention, states
-
-    # One hypothesis to begin with: k equal ones would all make the same choices.
-    first = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, k - 1], IMPOSSIBLE)], axis=1)
-    start = (
-        tf.constant(0),
-        tf.fill([rows, k], START),
-        tf.zeros([rows, k], tf.bool),
-        first,
-        tf.zeros([rows, k], tf.int32),
-        _steps_of(tf.zeros([longest_output, rows, k], tf.int32)),
-        _steps_of(tf.zeros([longest_output, rows, k], tf.int32)),
-        _steps_of(tf.zeros([longest_output, rows, k, columns], tf.float32)),
-        [tf.repeat(state, k, axis=0) for state in states],
+    start = _first_beam(states, batch_size, longest_output, columns, beam_width)
+    last = _Beam(*tf.while_loop(running, advance, start))
+    tokens, attention = _trace_back(
+        last.t, *map(_stack, (last.tokens, last.parents, last.attention))
     )
-    steps, _, _, score, _, tokens, parents, attention, _ = tf.while_loop(running, advance, start)
-    tokens, attention = _trace_back(steps, *map(_stack, (tokens, parents, attention)))
-    exists = score > IMPOSSIBLE / 2
+    exists = last.score > NO_HYPOTHESIS
     tokens = tf.where(exists[..., None], tokens, PADDING)  # [n, k, T]
     attention = tf.where(exists[..., None, None], attention, 0.0)
     lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=-1)
-    return Decoded(tokens, lengths, tf.where(exists, score, IMPOSSIBLE), attention[..., :width])
+    score = tf.where(exists, last.score, NEG_INF)
+    return Decoded(tokens, lengths, score, attention[..., :source_length])
 
 
-def _steps_of(zeros: tf.Tensor, builtin_only: bool = False) -> tf.TensorArray | tf.Tensor:
+def _first_beam(states, batch_size, longest_output: int, columns, k: int) -> _Beam:
+    """The start symbol alone, as the first of k hypotheses.
+
+    k equal ones would all make the same choices; so the others do not exist.
+    """
+    first = tf.concat([tf.zeros([batch_size, 1]), tf.fill([batch_size, k - 1], NEG_INF)], axis=1)
+    written = [longest_output, batch_size, k]
+    return _Beam(
+        tf.constant(0),
+        tf.fill([batch_size, k], START),
+        tf.zeros([batch_size, k], tf.bool),
+        first,
+        tf.zeros([batch_size, k], tf.int32),
+        _steps_of(tf.zeros(written, tf.int32)),
+        _steps_of(tf.zeros(written, tf.int32)),
+        _steps_of(tf.zeros([*written, columns], tf.float32)),
+        [tf.repeat(state, k, axis=0) for state in states],
+    )
+
+
+def _extended(beam: _Beam, log_probabilities, states, weights, length_penalty: float) -> _Beam:
+    """The k best of all hypotheses that are one token longer, or finished before.
+
+    Args:
+        beam: The hypotheses so far.
+        log_probabilities: Of their next tokens, float32 `[n · k, V]`.
+        states: Behind the step, `[n · k, ...]` each.
+        weights: The step's attention, float32 `[n · k, S]`.
+        length_penalty: See `beam_search`.
+    """
+    rows, k = tf.shape(beam.token)[0], beam.token.shape[1]
+    size = log_probabilities.shape[-1]
+    log_probabilities = tf.reshape(log_probabilities, [rows, k, size])
+    # A finished hypothesis goes on with padding alone, at no cost.
+    stay = tf.one_hot(PADDING, size, on_value=0.0, off_value=NEG_INF)
+    log_probabilities = tf.where(beam.finished[..., None], stay, log_probabilities)
+    length = beam.length + tf.cast(tf.logical_not(beam.finished), tf.int32)  # [n, k]
+    candidates = beam.score[..., None] + log_probabilities  # [n, k, V]
+    penalty = tf.cast(tf.maximum(length[..., None], 1), tf.float32) ** length_penalty
+    _, best = tf.math.top_k(tf.reshape(candidates / penalty, [rows, k * size]), k)  # [n, k]
+    parent, token = best // size, best % size
+
+    score = tf.gather(tf.reshape(candidates, [rows, k * size]), best, batch_dims=1)
+    finished = tf.gather(beam.finished, parent, batch_dims=1)
+    finished = tf.logical_or(finished, tf.equal(token, END))
+    token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
+    row = tf.reshape(tf.range(rows)[:, None] * k + parent, [-1])
+    weights = tf.reshape(tf.gather(weights, row), [rows, k, tf.shape(weights)[-1]])
+    weights = tf.where(finished[..., None], tf.zeros_like(weights), weights)
+    return _Beam(
+        beam.t + 1,
+        token,
+        finished,
+        tf.maximum(score, NEG_INF),
+        tf.gather(length, parent, batch_dims=1),
+        _write(beam.tokens, beam.t, token),
+        _write(beam.parents, beam.t, parent),
+        _write(beam.attention, beam.t, weights),
+        [tf.gather(state, row) for state in states],
+    )
+
+
+def _steps_of(zeros: tf.Tensor, litert_compatible: bool = False) -> tf.TensorArray | tf.Tensor:
     """Where a loop writes what each of its steps gives; `zeros` is what stands there before."""
-    if builtin_only:
+    if litert_compatible:
         return zeros
     # A tensor updated in a loop is copied in each step, a TensorArray is not.
     array = tf.TensorArray(zeros.dtype, zeros.shape[0], element_shape=zeros.shape[1:])

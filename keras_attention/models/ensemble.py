@@ -23,23 +23,24 @@ class Ensemble(StepDecoder):
         self.has_attention = all(member.has_attention for member in members)
 
     def prepare(self, source_ids, copies):
-        steps, states, widths = zip(
+        steps, states, source_lengths = zip(
             *(member.prepare(source_ids, copies) for member in self._members), strict=True
         )
         counts = [len(part) for part in states]
 
         def step(token_ids, states):
-            said, new_states, looked = [], [], []
+            member_log_probs, new_states, member_weights = [], [], []
             for member_step, count in zip(steps, counts, strict=True):
                 own, states = states[:count], states[count:]
                 log_probabilities, own, weights = member_step(token_ids, own)
-                said.append(log_probabilities)
+                member_log_probs.append(log_probabilities)
                 new_states += own
-                looked.append(weights)
-            mean = tf.reduce_logsumexp(tf.stack(said), axis=0) - math.log(len(said))
+                member_weights.append(weights)
+            total = tf.reduce_logsumexp(tf.stack(member_log_probs), axis=0)
+            mean = total - math.log(len(member_log_probs))
             if not self.has_attention:
                 return mean, new_states, tf.zeros([tf.shape(token_ids)[0], 0])
-            return mean, new_states, tf.reduce_mean(tf.stack(looked), axis=0)
+            return mean, new_states, tf.reduce_mean(tf.stack(member_weights), axis=0)
 
-        width = widths[0] if self.has_attention else tf.constant(0)
-        return step, [state for part in states for state in part], width
+        source_length = source_lengths[0] if self.has_attention else tf.constant(0)
+        return step, [state for part in states for state in part], source_length

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_attention.config import Config
+from keras_attention.layers.run_time_shapes import trusted_masks
 from keras_attention.models.decoding import (
     Decoded,
     Step,
@@ -38,23 +39,28 @@ class StepDecoder:
             copies: How many hypotheses of each row the step function will be called with.
 
         Returns:
-            The step function, the states that it begins with, and the width of its attention.
+            The step function, the states that it begins with, and the length S of its attention
+            (0 without attention).
         """
         raise NotImplementedError
 
-    def greedy(self, source_ids: tf.Tensor, builtin_only: bool = False) -> Decoded:
+    def greedy(self, source_ids: tf.Tensor, litert_compatible: bool = False) -> Decoded:
         """Greedy decoding of int32 `(n, S)`; see `decoding.greedy_decode`."""
-        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
-        step, states, width = self.prepare(source_ids, 1)
-        decoded = greedy_decode(step, states, rows, self.longest_output, width, builtin_only)
+        batch_size, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
+        step, states, source_length = self.prepare(source_ids, 1)
+        decoded = greedy_decode(
+            step, states, batch_size, self.longest_output, source_length, litert_compatible
+        )
         return self._of_length(decoded, length)
 
     def beam(self, source_ids: tf.Tensor, beam_width: int, length_penalty: float = 0.0) -> Decoded:
         """Beam search over int32 `(n, S)`; see `decoding.beam_search`."""
-        rows, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
-        step, states, width = self.prepare(source_ids, beam_width)
+        batch_size, length = tf.shape(source_ids)[0], tf.shape(source_ids)[1]
+        step, states, source_length = self.prepare(source_ids, beam_width)
         decoded = beam_search(
-            step, states, rows, self.longest_output, width, beam_width, length_penalty
+            *(step, states, batch_size, self.longest_output, source_length),
+            beam_width,
+            length_penalty,
         )
         return self._of_length(decoded, length)
 
@@ -140,7 +146,7 @@ class InferenceModel(StepDecoder, keras.Model):
         # A recurrent layer needs a first position, also where all sources are empty.
         missing = tf.maximum(1 - tf.shape(source_ids)[1], 0)
         source_ids = tf.pad(source_ids, [[0, 0], [0, missing]])
-        width = tf.shape(source_ids)[1] if self.has_attention else tf.constant(0)
+        source_length = tf.shape(source_ids)[1] if self.has_attention else tf.constant(0)
         encoded = self.encoder(source_ids, training=False)
         names = [name for name in encoded if name.startswith("state_")]
         states = [encoded[name] for name in names]
@@ -152,14 +158,15 @@ class InferenceModel(StepDecoder, keras.Model):
 
         def step(token_ids, states):
             inputs = {"token_ids": token_ids} | dict(zip(names, states, strict=True)) | memory
-            results = self.decoder_step(inputs, training=False)
+            with trusted_masks():  # the encoder makes mask and states of the same ids
+                results = self.decoder_step(inputs, training=False)
             weights = results.get("attention_weights")
             if weights is None:
                 weights = tf.zeros([tf.shape(token_ids)[0], 0])
             new_states = [results[name] for name in names]
             return emittable_log_probabilities(results["logits"]), new_states, weights
 
-        return step, states, width
+        return step, states, source_length
 
     def get_config(self):
         return {

@@ -6,12 +6,12 @@ positions as written, counted from 0.
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from keras_attention.pairs.lines import LineError
-from keras_attention.text.normal_form import NO_FORM, origins
-from keras_attention.text.tokens import TokenKind, split_tokens
+from keras_attention.text.normal_form import NORMAL_FORMS, normalise, positions_after
+from keras_attention.text.tokens import split_tokens
 
 _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 
@@ -41,37 +41,44 @@ def format_alignment(links: Iterable[Link]) -> str:
     return " ".join(f"{link.source}{'-' if link.sure else 'p'}{link.target}" for link in links)
 
 
-def links_in_form(
-    links: Iterable[Link], source: str, form: str, source_tokens: TokenKind = "char"
-) -> tuple[Link, ...]:
-    """Links of a source as written, carried over to the source in a normal form.
+def carry_links(
+    links: Iterable[Link], source: str, source_tokens: Sequence[str]
+) -> tuple[Link, ...] | None:
+    """Links counted in the source as written, counted in the tokens that a model read of it.
 
-    A model with a `source_form` reads other positions than the file's alignment counts: in NFD, 년
-    is three characters, and a link to it becomes one to each of the three.
+    A normal form makes several tokens of one character, or one of several. A link to a character
+    that became several tokens is a possible link to each of them: the gold does not say which.
 
     Args:
-        links: Between tokens of `source` as written and target tokens, which have no normal form.
-        source: The text as written.
-        form: "none", "NFC" or "NFD".
-        source_tokens: Words keep their positions, for no normal form adds or removes a space.
+        links: As a line of data gives them.
+        source: The source text of that line.
+        source_tokens: What the model made of it: its words, or its characters in a normal form.
 
     Returns:
-        The links, in the order of those they come from, none twice; of two links between the same
-        tokens a sure one stays.
+        None where the tokens are neither, so that nothing can be said.
     """
-    links = tuple(links)
-    if form == NO_FORM or source_tokens == "word":
-        return links
-    positions: list[list[int]] = [[] for _ in source]
-    for place, origin in enumerate(origins(source, form)):
-        for position in origin:
-            positions[position].append(place)
-    carried: dict[tuple[int, int], bool] = {}
+    tokens = list(source_tokens)
+    for form in NORMAL_FORMS:
+        normal = normalise(source, form)
+        if list(normal) == tokens:
+            return _moved_links(links, positions_after(source, form))
+        if split_tokens(normal, "word") == tokens:  # no normal form joins or divides words
+            return _moved_links(links, [(place,) for place in range(len(tokens))])
+    return None
+
+
+def _moved_links(
+    links: Iterable[Link], positions: Sequence[tuple[int, ...]]
+) -> tuple[Link, ...] | None:
+    sure: dict[tuple[int, int], bool] = {}
     for link in links:
-        for place in positions[link.source]:
+        if link.source >= len(positions):
+            return None
+        places = positions[link.source]
+        for place in places:
             key = place, link.target
-            carried[key] = carried.get(key, False) or link.sure
-    return tuple(Link(place, target, sure) for (place, target), sure in carried.items())
+            sure[key] = sure.get(key, False) or (link.sure and len(places) == 1)
+    return tuple(Link(*key, each) for key, each in sure.items())
 
 
 @functools.lru_cache(maxsize=1 << 15)  # alignments repeat: half the time of reading data/dates

@@ -10,12 +10,20 @@ import zlib
 import keras
 
 from keras_attention._runtime.files import replacing
+from keras_attention._runtime.installation import command_for
 from keras_attention.config import Config, load_config
 from keras_attention.errors import UserError
 from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
 from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
 from keras_attention.readers.calibration import Calibration, load_calibration
-from keras_attention.readers.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
+from keras_attention.readers.run_folder import (
+    CALIBRATION,
+    CONFIG,
+    MODEL,
+    VOCABULARY,
+    is_run,
+    resumption_of,
+)
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
 
@@ -48,11 +56,12 @@ def load_run(path: str | pathlib.Path) -> Run:
     """
     path = pathlib.Path(path)
     if not is_run(path):
-        raise UserError(f"{path}: holds no run (no {CONFIG}); train one with `python train.py`")
+        raise UserError(
+            f"{path}: holds no run (no {CONFIG}); train one with `{command_for('train')}`"
+        )
     if not (path / MODEL).is_file():
         raise UserError(
-            f"{path}: holds a run that is not finished; go on with "
-            f"`python train.py --out {path} --resume`"
+            f"{path}: holds a run that is not finished; go on with `{resumption_of(path)}`"
         )
     config = load_config(path / CONFIG)
     source, target = load_vocabularies(path / VOCABULARY)
@@ -63,12 +72,24 @@ def load_run(path: str | pathlib.Path) -> Run:
         raise UserError(
             f"{path / MODEL}: cannot be read: {reason}; copy the run folder again, or train again"
         ) from None
+    _check_together(path, model, source, target)
     for layer in model.layers:
         directions = [getattr(layer, n, None) for n in ("forward_layer", "backward_layer")]
         for part in (layer, *directions):
             if hasattr(part, "use_cudnn"):
                 part.use_cudnn = False
     return Run(config, source, target, model, load_calibration(path / CALIBRATION))
+
+
+def _check_together(path: pathlib.Path, model: keras.Model, source, target) -> None:
+    """Whether the model numbers as many tokens as the vocabularies do."""
+    sizes = {"source_embedding": len(source), "target_embedding": len(target)}
+    found = {layer.name: layer.input_dim for layer in model.layers if layer.name in sizes}
+    if found != sizes:
+        raise UserError(
+            f"{path / VOCABULARY}: is not of the training that {MODEL} beside it is of; copy the "
+            "run folder again, or train again"
+        )
 
 
 def save_model(path: str | pathlib.Path, model: keras.Model) -> None:

@@ -32,6 +32,18 @@ def normalise(text: str, form: str) -> str:
     raise ValueError(f"form must be one of {', '.join(NORMAL_FORMS)}. Received: form={form!r}")
 
 
+def positions_after(text: str, form: str) -> list[tuple[int, ...]]:
+    """For each code point of a text, its places in the text's normal form.
+
+    One that is decomposed has several places, and several that are composed share one.
+    """
+    places: list[list[int]] = [[] for _ in text]
+    for after, befores in enumerate(origins(text, form)):
+        for before in befores:
+            places[before].append(after)
+    return [tuple(each) for each in places]
+
+
 def origins(text: str, form: str) -> list[tuple[int, ...]]:
     """Where each character of `normalise(text, form)` comes from.
 

@@ -15,12 +15,21 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_attention._runtime.undocumented import require_method
 from keras_attention.errors import UserError
 from keras_attention.training.cluster import Task
 
 
 class AdamOfSums(keras.optimizers.Adam):
-    """Adam for gradients that are already the same on all replicas."""
+    """Adam for gradients that are already the same on all replicas.
+
+    Raises:
+        RuntimeError: this Keras adds up gradients in another place, so they would be added twice.
+    """
+
+    def __init__(self, *args, **kwargs):
+        require_method(keras.optimizers.Adam, "_all_reduce_sum_gradients")
+        super().__init__(*args, **kwargs)
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         return list(grads_and_vars)

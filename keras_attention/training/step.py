@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterator
 
 import keras
 import tensorflow as tf
 
-from keras_attention._runtime.threads import AT_A_TIME, BETWEEN
+from keras_attention._runtime.threads import INTER_OP
 from keras_attention.config import Config
 from keras_attention.training.distribution import AdamOfSums, rows_of_replica, summed
-from keras_attention.training.fast_dropout import shorten_dropout
-from keras_attention.training.fused_lstm import fuse_lstm, lstm_layers
+from keras_attention.training.fast_dropout import fast_dropout, rows_in_parts
+from keras_attention.training.fused_lstm import can_be_fused, fused_lstms, lstm_layers
 from keras_attention.training.losses import global_norm, real_tokens, token_losses
+
+BATCH_PARTS = 2  # that are computed side by side, one on each half of the cores
 
 # From here on a batch is worth computing in parts: rows times units where layers are fused, rows
 # where they are Keras' own. Both figures: docs/scaling.md.
@@ -67,8 +71,10 @@ def make_training_step(
 ) -> CompiledStep:
     """A compiled function that trains on one batch.
 
-    On a processor it lets layers compute in other ways when they are trained, and computes a batch
-    in parts side by side; the results are the same.
+    On a processor the layers compute in faster ways while the function is traced, and a batch is
+    computed in parts side by side where TensorFlow may run two operations at a time. Dropout is
+    drawn as for parts in any case, so that the results are the same but for rounding. The model is
+    left as it was.
 
     Under a `tf.distribute` strategy it is called in the strategy's scope and on every worker with
     the same batch; each replica takes its rows of it.
@@ -78,18 +84,21 @@ def make_training_step(
         number of real tokens, and the global norm of the gradients before clipping; float32
         scalars. The gradient is that of the mean loss over the batch's real tokens.
     """
-    parts = _speed_up(model, config)
+    draws = _parts_worth_while(model, config)
+    parts = draws if _operations_side_by_side() else 1
     strategy = tf.distribute.get_strategy()
 
     def loss_of(source_ids, decoder_ids, target_ids):
         inputs = {"source_ids": source_ids, "decoder_ids": decoder_ids}
-        logits = model(inputs, training=True)
+        with _faster_layers(model, draws // parts):
+            logits = model(inputs, training=True)
         return tf.reduce_sum(token_losses(target_ids, logits, config.label_smoothing))
 
     def replica_step(source_ids, decoder_ids, target_ids):
         batch = rows_of_replica(source_ids, decoder_ids, target_ids)
         with tf.GradientTape() as tape:
-            total = tf.add_n([loss_of(*rows) for rows in _in_parts(batch, parts)])
+            columns = [rows_in_parts(column, parts) for column in batch]
+            total = tf.add_n([loss_of(*rows) for rows in zip(*columns, strict=True)])
         gradients = [
             tf.convert_to_tensor(gradient)  # an embedding's are slices, which may repeat a row
             for gradient in tape.gradient(total, model.trainable_variables)
@@ -122,29 +131,33 @@ def make_loss_step(model: keras.Model) -> CompiledStep:
     return CompiledStep(loss_step)
 
 
-def _speed_up(model: keras.Model, config: Config) -> int:
-    """Prepares a model's layers; returns in how many parts a batch is to be computed."""
-    if tf.config.list_logical_devices("GPU"):
+@contextlib.contextmanager
+def _faster_layers(model: keras.Model, draws: int) -> Iterator[None]:
+    """Where the layers of a model compute faster when they are trained on this machine."""
+    if _has_gpu():  # which has operations of its own
+        yield
+    else:
+        with fused_lstms(model), fast_dropout(model, draws):
+            yield
+
+
+def _parts_worth_while(model: keras.Model, config: Config) -> int:
+    """In how many parts a batch would best be computed, whatever TensorFlow may run at a time."""
+    lstms = lstm_layers(model)
+    if _has_gpu():
         return 1
-    worth_parts = config.batch_size >= WORTH_PARTS_UNFUSED
-    if config.encoder == "lstm" and model.compute_dtype == "float32":
+    if lstms and all(map(can_be_fused, lstms)):
         worth_parts = config.batch_size * config.units >= WORTH_PARTS
-        for layer in lstm_layers(model):
-            fuse_lstm(layer)
-        for layer in model.layers:
-            if isinstance(layer, keras.layers.Dropout):
-                shorten_dropout(layer)
-    return AT_A_TIME if worth_parts and _operations_side_by_side() else 1
+    else:
+        worth_parts = config.batch_size >= WORTH_PARTS_UNFUSED
+    return BATCH_PARTS if worth_parts else 1
+
+
+def _has_gpu() -> bool:
+    return bool(tf.config.list_logical_devices("GPU"))
 
 
 def _operations_side_by_side() -> bool:
     """Whether TensorFlow may run several operations at a time."""
     told = tf.config.threading.get_inter_op_parallelism_threads()
-    return told != 1 if told else os.environ.get(BETWEEN) != "1"
-
-
-def _in_parts(batch: list[tf.Tensor], parts: int) -> list[tuple[tf.Tensor, ...]]:
-    """The rows of a batch in so many runs, as even as can be; one may be empty."""
-    bounds = tf.shape(batch[0])[0] * tf.range(parts + 1) // parts
-    sizes = bounds[1:] - bounds[:-1]
-    return list(zip(*(tf.split(column, sizes) for column in batch), strict=True))
+    return told != 1 if told else os.environ.get(INTER_OP) != "1"

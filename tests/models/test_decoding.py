@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_attention.models.decoding import (
-    IMPOSSIBLE,
+    NEG_INF,
     beam_search,
     emittable_log_probabilities,
     greedy_decode,
@@ -170,7 +170,7 @@ def test_reserved_tokens_are_never_emitted(k):
     ):
         assert set(ids[:length]) <= {A, B}
         assert not ids[length:].any()
-        if score == IMPOSSIBLE:
+        if score == NEG_INF:
             assert length == 0
         else:
             assert -1000 < score <= 0
@@ -227,7 +227,7 @@ def test_a_beam_wider_than_all_outputs_finds_them_all(seed, penalty):
             weights = decoded.attention_weights[row, place].numpy()
             np.testing.assert_allclose(weights[:length], np.reshape(rows, (length, 4)), rtol=1e-6)
             assert not weights[length:].any()
-        assert (decoded.log_probability[row, 15:].numpy() == IMPOSSIBLE).all()
+        assert (decoded.log_probability[row, 15:].numpy() == NEG_INF).all()
         assert not decoded.token_ids[row, 15:].numpy().any()
         assert not decoded.attention_weights[row, 15:].numpy().any()
     total = np.exp(decoded.log_probability.numpy().astype(np.float64)).sum(axis=1)

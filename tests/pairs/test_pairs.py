@@ -11,13 +11,18 @@ from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import (
     Link,
     format_alignment,
-    links_in_form,
     parse_alignment,
 )
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import iterate_pairs, read_pairs, write_pairs
-from keras_attention.pairs.splits import Splits, load_splits, split_files, split_pairs
+from keras_attention.pairs.splits import (
+    Splits,
+    load_part,
+    load_splits,
+    split_files,
+    split_pairs,
+)
 from keras_attention.text.normal_form import normalise, origins
 from keras_attention.text.tokens import split_tokens
 
@@ -261,17 +266,16 @@ def test_folder(file, tmp_path):
         load_splits(tmp_path, seed=0)
 
 
-def test_links_are_carried_to_the_form_that_the_model_reads():
-    """In NFD a syllable is two or three characters, and what follows it moves."""
-    links = parse_alignment("0-0 4p0 5-1", "x")
-    assert format_alignment(links_in_form(links, "2003년3", "NFD")) == "0-0 4p0 5p0 6p0 7-1"
-    assert links_in_form(links, "2003년3", "NFC") == links
-    assert links_in_form(links, "2003년3", "none") == links
-    # Three characters that NFC makes one: a sure link beats a possible one.
-    links = parse_alignment("0p0 1-0 2p1 3-1", "x")
-    expected = "0-0 0p1 1-1"
-    assert format_alignment(links_in_form(links, "\u1112\u1161\u11ab3", "NFC")) == expected
-    assert links_in_form(links, "\u1112\u1161\u11ab3", "NFC", "word") == links
+def test_a_part_is_what_the_splits_hold_and_only_its_files_are_read(tmp_path):
+    for name in ("valid", "test"):
+        (tmp_path / f"{name}.tsv").write_bytes(b"a\tb\n")
+    (tmp_path / "train.tsv").write_bytes(b"\xff\tb\n")  # is not read
+    assert load_part(tmp_path, "test", 0) == [Pair("a", "b")]
+    whole = tmp_path / "whole.tsv"
+    whole.write_bytes(b"".join(b"%d\tx\n" % number for number in range(30)))
+    splits = load_splits(whole, seed=5)
+    for name in ("train", "valid", "test"):
+        assert load_part(whole, name, seed=5) == getattr(splits, name)
 
 
 @given(st.text(st.sampled_from("a가각é\u0301\u0323\u0327ệ\u1100\u1161\u11a8 Ω\u212b"), max_size=8))

@@ -196,6 +196,9 @@ def test_paths_and_texts_that_are_no_utf8(place, usual, verb):
     arguments = [os.fsencode(a) for a in strange.arguments(verb, str(odd))]
     arguments = [b"a\xffb" if a == b"ab" else a for a in arguments]
     done = place.start(verb, arguments)
+    if verb == "export":  # TensorFlow's file system takes UTF-8 only
+        assert_one_line(done, b"--out: ")
+        return
     assert done.returncode == 0, done.stderr
     assert b"Traceback" not in done.stderr
 

@@ -193,7 +193,7 @@ def test_paths_and_texts_that_are_no_utf8(place, usual, verb):
     for link, target in ((strange.run, place.run), (strange.data, place.data)):
         if not link.is_symlink():
             link.symlink_to(target)
-    arguments = [os.fsencode(a) for a in strange.arguments(verb, str(odd))]
+    arguments = [os.fsencode(a) for a in strange.arguments(verb, str(odd / "out"))]
     arguments = [b"a\xffb" if a == b"ab" else a for a in arguments]
     done = place.start(verb, arguments)
     if verb == "export":  # TensorFlow's file system takes UTF-8 only

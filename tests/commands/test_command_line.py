@@ -309,6 +309,14 @@ def test_a_training_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch, sig
     assert again == Config(data=str(data), out=str(run), units=8, resume=True)
 
 
+def test_export_refuses_a_path_that_tensorflow_cannot_write(trained, tmp_path):
+    out = tmp_path / os.fsdecode(b"p\xff")
+    done = call_verb("export", trained.path, "--out", out)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: --out: ") and "is not UTF-8" in done.err
+    assert not out.exists()
+
+
 def test_away_from_a_clone_the_default_data_are_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = call_train()

@@ -118,8 +118,8 @@ def train(
         # The model last: where it is, the run can be used, and is whole.
         save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
         save_model(config.out, state.model)
-        if advice := advise(progress.history, valid, math.log(len(data.survey.target))):
-            log(f"advice: {advice}")
+        if progress.history:  # another worker than the chief may have trained no epoch itself
+            _log_advice(log, progress, valid, data)
         test = evaluate(translator, splits.test)
         metrics = _metrics(state, valid, test, before + time.monotonic() - started)
     return Trained(translator, metrics, test, progress.history)
@@ -182,6 +182,11 @@ def _saving_into(out: Path):
         write_history(out, state.progress.history)
 
     return save
+
+
+def _log_advice(log: Log, progress: Progress, valid: Evaluation, data: TrainingData) -> None:
+    if advice := advise(progress.history, valid, math.log(len(data.survey.target))):
+        log(f"advice: {advice}")
 
 
 def _metrics(state: TrainingState, valid: Evaluation, test: Evaluation, seconds: float) -> dict:

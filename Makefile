@@ -2,15 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
-# Tests also try the server, bulk translation on Beam, and the layer on JAX.
-TEST_REQUIREMENTS := requirements-serve.txt requirements-beam.txt requirements-backends.txt
+# Tests also try the server, bulk translation on Beam, the layer on JAX, and the notebook.
+TEST_REQUIREMENTS := requirements-serve.txt requirements-beam.txt requirements-backends.txt \
+	requirements-notebook.txt
 TEST_INSTALLED := .venv/installed-for-tests
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test check format clean
+.PHONY: help install train test test-all check format clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(INSTALLED): requirements.txt
 	$(PYTHON) -m venv .venv
@@ -26,18 +28,22 @@ install: $(INSTALLED) ## make .venv with the pinned requirements
 train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it stopped
 	$(BIN)/python train.py --resume
 
-test: $(TEST_INSTALLED) ## run all tests, on all cores
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+test: $(TEST_INSTALLED) ## run the tests, on all cores: some ten minutes on two
+	$(PYTEST) -m "not long"
 
-check: $(INSTALLED) ## lint, format and the direction of imports
+test-all: test ## run the long tests as well: the installed package, every environment, the notebook
+	$(PYTEST) -m long
+
+check: $(INSTALLED) ## lint, format, the direction of imports, and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 format: $(INSTALLED) ## format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean: ## remove .venv and caches; runs and exports stay
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,87 +1,12 @@
 """Ships a run: `python export.py RUN [--out EXPORT]`.
 
-Writes a SavedModel for TF Serving (strings in, strings, scores and attention out), the inference
-model for Keras, and LiteRT files, each checked against the run; see docs/shipping.md.
+The same as the verb `export`; `--help` shows every option, and `keras_attention/commands/export.py`
+what happens.
 """
 
-import pathlib
 import sys
 
-from keras_attention._runtime.command_line import Parser, exit_with_user_errors
-from keras_attention._runtime.quiet import import_tensorflow_quietly
-
-
-def main(arguments: list[str]) -> None:
-    options = _parse(arguments)
-    run_folder = pathlib.Path(options.run)
-    name = run_folder.resolve().name
-    out = pathlib.Path(options.out or pathlib.Path("exports") / name)
-
-    import_tensorflow_quietly()
-    from keras_attention.export.exporter import (
-        ExportOptions,
-        checked_sources,
-        export,
-        longest_source_of,
-    )
-    from keras_attention.readers.run import load_run
-
-    run = load_run(run_folder)
-    sources = checked_sources(run)
-    longest_source = options.longest_source
-    if longest_source is None:
-        longest_source = longest_source_of(run, sources)
-    wanted = ExportOptions(name, options.beam_width, options.length_penalty, longest_source)
-    print(
-        f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources",
-        flush=True,  # it takes a while, and a pipe would show it at the end
-    )
-    _print_table(export(run, sources, out, wanted))
-
-
-def _parse(arguments: list[str]):
-    parser = Parser(prog="python export.py", description=__doc__)
-    parser.add_argument("run", metavar="RUN", help="the run folder to ship")
-    parser.add_argument("--out", metavar="EXPORT", help="default: exports/NAME, NAME of the run")
-    parser.add_argument(
-        "--beam-width", type=int, default=5, metavar="K", help="of the beam signature (default: 5)"
-    )
-    parser.add_argument(
-        "--length-penalty",
-        type=float,
-        default=0.0,
-        metavar="A",
-        help="rank hypotheses by log_probability / length ** A (default: 0)",
-    )
-    parser.add_argument(
-        "--longest-source",
-        type=int,
-        metavar="S",
-        help="tokens that the LiteRT files read (default: 64, or the run's longest test source)",
-    )
-    return parser.parse_args(arguments)
-
-
-def _print_table(rows) -> None:
-    header = ("artefact", "kB", "ms/sentence", "same text", "score diff", "attention diff")
-    lines = [header]
-    for row in rows:
-        parity = row.parity
-        lines.append(
-            (
-                row.artefact,
-                f"{row.bytes / 1000:.0f}",
-                f"{row.milliseconds:.2f}",
-                f"{parity.same_text}/{parity.n}",
-                f"{parity.score_difference:.1e}",
-                f"{parity.attention_difference:.1e}",
-            )
-        )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    for line in lines:
-        first, *rest = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        print("  ".join([line[0].ljust(widths[0]), *rest]))
-
+from keras_attention.__main__ import run_verb
 
 if __name__ == "__main__":
-    exit_with_user_errors(main, sys.argv[1:])
+    run_verb("export", sys.argv[1:])

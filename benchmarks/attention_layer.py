@@ -1,4 +1,4 @@
-"""Speed and memory of `keras_attention.Attention` beside `keras.layers.Attention`, in one run.
+"""Speed and memory of `keras_attention.Attention` compared with Keras' own, in one run.
 
     python benchmarks/attention_layer.py [--rounds 21] [--out FILE.json]
 
@@ -6,12 +6,11 @@ Both layers compute the same: dot score, ragged mask, context and weights; the o
 first. "eager" is a plain call, "graph" the same in `tf.function`, "gradient" the graph with the
 gradients by query and value. Rounds alternate between the layers, so that both meet the same load,
 and a row gives the medians; the ratio is the median over rounds of ours / theirs. Memory is the
-peak during one call in a fresh process beside what it held before (Linux only), inputs not counted.
+peak during one call in a fresh process above what it held before (Linux only), without inputs.
 About two minutes on two cores. Expected: no ratio above 1.05.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -27,6 +26,7 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from benchmarks.result_files import add_out_option, write_results  # noqa: E402
 from keras_attention import Attention  # noqa: E402
 
 SHAPES = [  # (B, Tq, Tv, H)
@@ -84,18 +84,20 @@ def pair() -> dict:
 
 
 def print_peak(which: str, way: str, shape) -> None:
-    """Print how many bytes one call needs at its peak beside what this process held before."""
+    """Print how many bytes one call needs at its peak above what this process held before."""
     function = ways(pair()[which])[way]
     seconds(function, draw((1, 2, 3, shape[-1])), 1)  # what TensorFlow itself needs
     arguments = draw(shape)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+    pathlib.Path("/proc/self/clear_refs").write_text(
+        "5", encoding="utf-8"
+    )  # the peak starts again from here
     before = status_bytes("VmRSS")
     seconds(function, arguments, 1)
     print(status_bytes("VmHWM") - before)
 
 
 def status_bytes(field: str) -> int:
-    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    lines = pathlib.Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
@@ -141,7 +143,7 @@ def measure(shape, rounds: int) -> list[dict]:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=21, help="alternating rounds (default 21)")
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "attention_layer")
     parser.add_argument("--peak", nargs=6, help=argparse.SUPPRESS)  # for the fresh processes
     options = parser.parse_args()
     if options.peak:
@@ -160,8 +162,7 @@ def main():
                 flush=True,
             )
             rows.append(row)
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

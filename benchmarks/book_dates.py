@@ -19,8 +19,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from keras_attention._runtime.command_line import exit_with_user_errors
-from keras_attention._runtime.quiet import import_tensorflow_quietly
+from benchmarks.result_files import add_out_option, write_results
+from keras_attention.commands import exit_with_user_errors, import_tensorflow_quietly
 from keras_attention.config import Config
 from keras_attention.datasets.dates import read_book_dates, split_book_dates
 from keras_attention.pairs.splits import Splits
@@ -33,6 +33,7 @@ def main(arguments: list[str]) -> None:
     folder = os.environ.get("KERAS_ATTENTION_DATA", ".")
     parser.add_argument("path", nargs="?", default=f"{folder}/book_dates/date.txt")
     parser.add_argument("--seed", type=int, default=1)
+    add_out_option(parser, "book_dates")
     options = parser.parse_args(arguments)
     pairs = read_book_dates(options.path)
     train_pairs, test = split_book_dates(pairs)
@@ -56,6 +57,8 @@ def main(arguments: list[str]) -> None:
     }
     for name, score in scores.items():
         print(f"exact match, {name}: {score.exact_match:.4f} (n={score.n})")
+    rows = {name: {"exact_match": s.exact_match, "n": s.n} for name, s in scores.items()}
+    write_results(options.out, {"seed": options.seed, "seconds": seconds, "scores": rows})
     if min(score.exact_match for score in scores.values()) < LEAST:
         sys.exit(1)
 

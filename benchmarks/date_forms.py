@@ -4,10 +4,11 @@ MODEL is a run, an export or a .tflite file; the pairs are those of data/dates/t
 Markdown table. About 5 s for a run on 2 cores.
 """
 
+import argparse
 import collections
 import pathlib
-import sys
 
+from benchmarks.result_files import add_out_option, write_results
 from keras_attention.commands import load_translator
 from keras_attention.datasets.dates import form_of
 from keras_attention.pairs.pair_files import read_pairs
@@ -15,9 +16,13 @@ from keras_attention.pairs.pair_files import read_pairs
 TEST = pathlib.Path(__file__).parent.parent / "data" / "dates" / "test.tsv"
 
 
-def main(model: str) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", metavar="MODEL")
+    add_out_option(parser, "date_forms")
+    options = parser.parse_args()
     pairs = read_pairs(TEST)
-    translations = load_translator(model).translate([pair.source for pair in pairs])
+    translations = load_translator(options.model).translate([pair.source for pair in pairs])
     right, total, example = collections.Counter(), collections.Counter(), {}
     for pair, translation in zip(pairs, translations, strict=True):
         form = form_of(pair.source)
@@ -25,14 +30,15 @@ def main(model: str) -> None:
         right[form] += translation.text == pair.target
         example.setdefault(form, pair.source)
     print("| form | example | n | exact match |\n|---|---|---|---|")
+    rows = []
     for form in sorted(total):
         share = right[form] / total[form]
+        rows.append({"form": form, "n": total[form], "exact_match": share})
         print(f"| `{form}` | {example[form]} | {total[form]} | {share:.4f} |")
     share = right.total() / total.total()
     print(f"| all | | {total.total()} | {share:.4f} |")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m benchmarks.date_forms MODEL")
-    main(sys.argv[1])
+    main()

@@ -1,7 +1,7 @@
 """Dates read by a trained model, by dateparser and by python-dateutil: exact match and time.
 
     pip install -r requirements-benchmarks.txt
-    python benchmarks/date_parsers.py MODEL [--typed-out FILE.tsv]
+    python benchmarks/date_parsers.py MODEL [--other-models MODEL ...]
 
 MODEL is a run, an export or a .tflite file. Three lists: the test dates of `data/dates`, of forms
 that the model was trained on; the same number of dates as people and programs type them, in forms
@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.result_files import add_out_option, write_results  # noqa: E402
 from keras_attention.commands import load_translator  # noqa: E402
 from keras_attention.datasets.dates import MONTHS, form_of  # noqa: E402
 from keras_attention.evaluation.confidence import (  # noqa: E402
@@ -76,7 +77,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", metavar="MODEL")
+    add_out_option(parser, "date_parsers")
     parser.add_argument("--typed-out", metavar="FILE.tsv", help="write the typed dates there")
+    parser.add_argument(
+        "--other-models", nargs="*", default=[], metavar="MODEL", help="also read the typed dates"
+    )
     options = parser.parse_args()
     test = read_pairs(ROOT / "data/dates/test.tsv")
     typed, template_of = typed_pairs(test)
@@ -93,8 +98,15 @@ def main() -> None:
         "dateparser": one_by_one(dateparser_reader()),
         "python-dateutil": one_by_one(dateutil_reader()),
     }
-    print_accuracies(ways, test, typed, template_of)
-    print_confidence(translator, test, typed)
+    results = accuracies(ways, test, typed, template_of)
+    print_accuracies(results)
+    results["confidence"] = confidence(translator, test, typed)
+    print_confidence(results["confidence"])
+    results["other_seeds"] = [
+        share_right(load_translator(other), typed) for other in options.other_models
+    ]
+    print("\nOther models on the typed forms:", *results["other_seeds"])
+    write_results(options.out, results)
 
 
 def typed_pairs(test: list[Pair]) -> tuple[list[Pair], list[str]]:
@@ -170,44 +182,94 @@ def one_by_one(read: Callable[[str], str]) -> Callable[[Sequence[str]], list[str
     return read_all
 
 
-def print_accuracies(ways: dict, test: list[Pair], typed: list[Pair], template_of: list[str]):
-    right_of = {}
-    print("| | test forms | typed forms | ms a date |\n|---|---|---|---|")
+def accuracies(ways: dict, test: list[Pair], typed: list[Pair], template_of: list[str]) -> dict:
+    """Exact match of each way on each list and each typed form, and its time for a date."""
+    right_of, readers = {}, []
     for name, read_all in ways.items():
         started = time.perf_counter()
         answers = read_all([pair.source for pair in [*test, *typed]])
         milliseconds = 1000 * (time.perf_counter() - started) / (len(test) + len(typed))
         right = [a == p.target for a, p in zip(answers, [*test, *typed], strict=True)]
         right_of[name] = right[len(test) :]
-        shares = [sum(part) / len(part) for part in (right[: len(test)], right[len(test) :])]
-        print(f"| {name} | {shares[0]:.4f} | {shares[1]:.4f} | {milliseconds:.3f} |")
-    print(f"\n| typed form | n | {' | '.join(ways)} |\n|---|---|{'---|' * len(ways)}")
+        readers.append(
+            {
+                "reader": name,
+                "test": sum(right[: len(test)]) / len(test),
+                "typed": sum(right_of[name]) / len(typed),
+                "ms": milliseconds,
+            }
+        )
     rows = collections.defaultdict(list)
     for row, template in enumerate(template_of):
         rows[template].append(row)
-    for chosen in rows.values():
-        shares = [sum(right_of[name][row] for row in chosen) / len(chosen) for name in ways]
-        cells = " | ".join(f"{share:.2f}" for share in shares)
-        print(f"| `{typed[chosen[0]].source}` | {len(chosen)} | {cells} |")
+    forms = [
+        {
+            "example": typed[chosen[0]].source,
+            "n": len(chosen),
+            **{n: sum(right_of[n][row] for row in chosen) / len(chosen) for n in ways},
+        }
+        for chosen in rows.values()
+    ]
+    return {"readers": readers, "forms": forms}
 
 
-def print_confidence(translator, test: list[Pair], typed: list[Pair]) -> None:
+def print_accuracies(results: dict) -> None:
+    print("| | test forms | typed forms | ms a date |\n|---|---|---|---|")
+    for row in results["readers"]:
+        print(f"| {row['reader']} | {row['test']:.4f} | {row['typed']:.4f} | {row['ms']:.3f} |")
+    names = [row["reader"] for row in results["readers"]]
+    print(f"\n| typed form | n | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
+    for row in results["forms"]:
+        cells = " | ".join(f"{row[name]:.2f}" for name in names)
+        print(f"| `{row['example']}` | {row['n']} | {cells} |")
+
+
+def share_right(translator, pairs: list[Pair]) -> float:
+    translations = translator.translate([pair.source for pair in pairs])
+    right = [t.text == pair.target for t, pair in zip(translations, pairs, strict=True)]
+    return sum(right) / len(right)
+
+
+def confidence(translator, test: list[Pair], typed: list[Pair]) -> list[dict]:
     """What the confidence is worth on test forms, and on a mixture with forms never seen."""
-    half = len(test) // 2
+    half, found = len(test) // 2, []
     for name, pairs in (("test forms", test), ("half typed forms", [*test[:half], *typed[half:]])):
         translations = translator.translate([pair.source for pair in pairs])
         right = [t.text == pair.target for t, pair in zip(translations, pairs, strict=True)]
         confidences = [t.confidence for t in translations]
-        area = auroc(confidences, right)
+        points = accuracy_coverage(confidences, right)
+        found.append(
+            {
+                "pairs": name,
+                "n": len(pairs),
+                "exact_match": sum(right) / len(right),
+                "calibration_error": float(expected_calibration_error(confidences, right)),
+                "auroc": auroc(confidences, right),
+                "coverage": [
+                    {
+                        "coverage": point.coverage,
+                        "min_confidence": float(point.min_confidence),
+                        "exact_match": float(point.exact_match),
+                    }
+                    for point in points
+                ],
+            }
+        )
+    return found
+
+
+def print_confidence(found: list[dict]) -> None:
+    for row in found:
+        area = row["auroc"]
         print(
-            f"\n{name} (n={len(pairs)}): exact match {sum(right) / len(right):.4f}, expected "
-            f"calibration error {expected_calibration_error(confidences, right):.4f}, AUROC of "
+            f"\n{row['pairs']} (n={row['n']}): exact match {row['exact_match']:.4f}, expected "
+            f"calibration error {row['calibration_error']:.4f}, AUROC of "
             f"right against wrong {'–' if area is None else f'{area:.4f}'}"
         )
-        for point in accuracy_coverage(confidences, right):
+        for point in row["coverage"]:
             print(
-                f"  {point.coverage:>6.1%} with confidence of at least "
-                f"{point.min_confidence:.4f}: {point.exact_match:.4f}"
+                f"  {point['coverage']:>6.1%} with confidence of at least "
+                f"{point['min_confidence']:.4f}: {point['exact_match']:.4f}"
             )
 
 

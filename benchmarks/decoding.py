@@ -1,14 +1,17 @@
-"""Sentences per second in batches, greedily and with a beam, beside PyTorch with the same weights.
+"""Sentences per second in batches: NumPy, TensorFlow and PyTorch with the same weights.
 
     python -m benchmarks.decoding RUN [--export EXPORT] [--torch-python PYTHON] [--rounds 3]
 
 RUN is a finished run of the default kind of model. The sentences are the sources of its test
 pairs, in batches of 256 by length, strings in and strings out; PyTorch is given the run's weights,
-and its outputs are compared with ours. Rounds alternate; a row gives the median. (One sentence at a
-time: `benchmarks/export_latency.py`.) About a minute on two cores.
+and its outputs are compared with ours. Rounds alternate; a row gives the median. Variables that
+choose another OpenBLAS than a user's machine would (`OPENBLAS_CORETYPE`, `OPENBLAS_L2_SIZE`) are
+taken away first. (One sentence at a time: `benchmarks/export_latency.py`.) About a minute on two
+cores.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -20,10 +23,13 @@ import time
 
 import numpy as np
 
-from keras_attention._runtime.threads import divide_cores
+from benchmarks.result_files import add_out_option, write_results
+from keras_attention.commands import divide_cores
 from keras_attention.pairs.splits import load_splits
 from keras_attention.readers.translator import Translator
 
+# NumPy's BLAS reads these when it is imported.
+OPENBLAS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 ROOT = pathlib.Path(__file__).parent.parent
 BEAM_WIDTH = 5
 
@@ -77,7 +83,7 @@ def main() -> None:
     parser.add_argument("--torch-python")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--n", type=int, default=5000, help="sentences at most")
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "decoding")
     options = parser.parse_args()
     divide_cores()  # as the verbs do
     from keras_attention.config import load_config
@@ -85,13 +91,17 @@ def main() -> None:
     config = load_config(pathlib.Path(options.run) / "config.json")
     texts = [pair.source for pair in load_splits(config.data, config.seed).test[: options.n]]
     ways = {}
-    run = Translator.load(options.run)
-    ways["Keras, greedy"] = lambda: timed(run, texts, 1)
-    ways[f"Keras, beam of {BEAM_WIDTH}"] = lambda: timed(run, texts, BEAM_WIDTH)
+    models = {
+        "NumPy": (options.run, "numpy"),
+        "TensorFlow": (options.run, "tensorflow"),
+    }
     if options.export:
-        export = Translator.load(options.export)
-        ways["SavedModel, greedy"] = lambda: timed(export, texts, 1)
-        ways[f"SavedModel, beam of {BEAM_WIDTH}"] = lambda: timed(export, texts, BEAM_WIDTH)
+        models["NumPy, export"] = options.export, "numpy"
+        models["TensorFlow, export"] = options.export, "tensorflow"
+    for name, (path, engine) in models.items():
+        translator = Translator.load(path, engine)
+        for how, beam_width in (("greedy", 1), (f"beam of {BEAM_WIDTH}", BEAM_WIDTH)):
+            ways[f"{name}, {how}"] = functools.partial(timed, translator, texts, beam_width)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         if options.torch_python:
@@ -102,18 +112,22 @@ def main() -> None:
         for _ in range(options.rounds):
             for way, function in ways.items():
                 seconds[way].append(function()[0])
-    print(f"{len(texts)} sentences, load {os.getloadavg()[0]:.1f}\n")
-    print("| way | sentences/s | same outputs as Keras, greedy |\n|---|---|---|")
+    load = os.getloadavg()[0]
+    print(f"{len(texts)} sentences, load {load:.1f}\n")
+    print("| way | sentences/s | same outputs as TensorFlow, greedy |\n|---|---|---|")
     rows = []
     for way in ways:
         rate = len(texts) / statistics.median(seconds[way])
-        pairs = zip(outputs[way], outputs["Keras, greedy"], strict=True)
+        pairs = zip(outputs[way], outputs["TensorFlow, greedy"], strict=True)
         same = sum(a == b for a, b in pairs) / len(texts)
         rows.append({"way": way, "sentences_per_second": rate, "same": same})
         print(f"| {way} | {rate:,.0f} | {same:.2%} |")
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":
+    if any(name in os.environ for name in OPENBLAS):
+        for name in OPENBLAS:
+            os.environ.pop(name, None)
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.decoding", *sys.argv[1:]])
     sys.exit(main())

@@ -1,7 +1,7 @@
-"""Times one sentence through every exported artefact, beside PyTorch with the same weights.
+"""Times one sentence through every exported artefact, compared with PyTorch with the same weights.
 
     pip install -r requirements-benchmarks.txt
-    python benchmarks/export_latency.py exports/dates runs/dates [--json FILE]
+    python benchmarks/export_latency.py exports/dates runs/dates [--out FILE.json]
 
 In one process, in alternating rounds, strings in and strings out; LiteRT and PyTorch on one thread,
 TensorFlow on its own default. The PyTorch decoder is written as its users write it (`nn.LSTM`,
@@ -13,7 +13,6 @@ of the default architecture only. Half a minute on two cores.
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import statistics
 import sys
@@ -21,8 +20,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from keras_attention._runtime.command_line import exit_with_user_errors
-from keras_attention._runtime.quiet import import_tensorflow_quietly
+from benchmarks.result_files import add_out_option, write_results
+from keras_attention.commands import exit_with_user_errors, import_tensorflow_quietly
 from keras_attention.errors import UserError
 
 SENTENCE = "september 27, 1994"
@@ -35,7 +34,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("export", metavar="EXPORT", type=pathlib.Path)
     parser.add_argument("run", metavar="RUN", type=pathlib.Path, help="that EXPORT was made from")
     parser.add_argument("--sentence", default=SENTENCE)
-    parser.add_argument("--json", metavar="FILE", help="also writes the figures there")
+    add_out_option(parser, "export_latency")
     options = parser.parse_args(arguments)
 
     import_tensorflow_quietly()
@@ -58,9 +57,8 @@ def main(arguments: list[str]) -> None:
             f"{name:<28} p50 {row['p50_ms']:7.3f} ms   p99 {row['p99_ms']:7.3f} ms   "
             f"least {row['least_ms']:7.3f} ms   {answers[name]}"
         )
-    if options.json:
-        content = {"sentence": options.sentence, "calls": ROUNDS * CALLS, "rows": rows}
-        pathlib.Path(options.json).write_text(json.dumps(content, indent=1) + "\n")
+    content = {"sentence": options.sentence, "calls": ROUNDS * CALLS, "rows": rows}
+    write_results(options.out, content)
 
 
 def _times(calls) -> dict[str, list[float]]:
@@ -82,14 +80,17 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
     """What to time: name → a function without arguments that returns the answer."""
     import tensorflow as tf
 
+    from keras_attention.readers.engine_reader import EngineReader
     from keras_attention.readers.export_layout import described_version, read_manifest
     from keras_attention.readers.litert_reader import LiteRTReader
     from keras_attention.readers.run_reader import RunReader
+    from keras_attention.readers.saved_model_files import load_saved_model
     from keras_attention.readers.translator import Translator
 
     manifest = read_manifest(export)
     litert = export / "litert"
-    signatures = tf.saved_model.load(str(described_version(export, manifest))).signatures
+    served = load_saved_model(described_version(export, manifest))
+    signatures = served.signatures
     text = tf.constant([sentence])
 
     def translate(reader):
@@ -104,6 +105,7 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
         return call
 
     calls = {
+        "NumPy": translate(EngineReader.load(run)),
         "LiteRT float32": translate(LiteRTReader(litert / f"{manifest['name']}.tflite")),
         "LiteRT int8": translate(LiteRTReader(litert / f"{manifest['name']}.int8.tflite")),
         "SavedModel serving_default": signature("serving_default"),

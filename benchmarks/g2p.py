@@ -1,4 +1,4 @@
-"""Grapheme-to-phoneme conversion in fifteen languages, beside the published LSTM baseline.
+"""Grapheme-to-phoneme conversion in fifteen languages, compared with the published LSTM.
 
     python benchmarks/g2p.py --data FOLDER [--seeds 1 2 3] [--workers 2] [--out runs/g2p]
 
@@ -31,7 +31,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from keras_attention._runtime.files import write_text  # noqa: E402
+from benchmarks.result_files import RESULTS, write_results  # noqa: E402
 from keras_attention.config import Config, read_config_file  # noqa: E402
 from keras_attention.evaluation.confidence import expected_calibration_error  # noqa: E402
 from keras_attention.pairs.splits import load_splits  # noqa: E402
@@ -70,10 +70,12 @@ def main() -> None:
     print(f"trained in {time.monotonic() - started:.0f} s")
     scored = run_jobs(score_one, [(options, name) for name in options.languages], options.workers)
     results = dict(zip(options.languages, scored, strict=True))
-    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     table = table_of(results, options)
-    write_text(out / "table.md", table)
+    (out / "table.md").write_text(table, encoding="utf-8")
     print(table)
+    kind = f"beam {options.beam_width}" if options.beam_width > 1 else "greedy"
+    write_results(options.results, [{"decoding": kind, **published_form(results)}], ("decoding",))
 
 
 def parse() -> argparse.Namespace:
@@ -83,6 +85,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", required=True, metavar="FOLDER", help="see above")
     parser.add_argument("--config", default=str(ROOT / "configs/g2p.json"), metavar="FILE.json")
     parser.add_argument("--out", default="runs/g2p", metavar="FOLDER")
+    parser.add_argument(
+        "--results", type=pathlib.Path, default=RESULTS / "g2p.json", metavar="FILE.json"
+    )
     parser.add_argument("--languages", nargs="+", default=list(PUBLISHED), choices=PUBLISHED)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="trainings at a time")
@@ -129,7 +134,10 @@ def train_one(options, language: str, seed: int) -> None:
 
     splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
     os.makedirs(config.out, exist_ok=True)
-    with open(f"{config.out}.log", "a", encoding="utf-8") as log, open(os.devnull, "w") as nowhere:
+    with (
+        open(f"{config.out}.log", "a", encoding="utf-8") as log,
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+    ):
         sys.stdout = nowhere  # the progress bars of several trainings
         trained = train(config, splits, log=lambda line: print(line, file=log, flush=True))
         sys.stdout = sys.__stdout__
@@ -197,6 +205,30 @@ def line_of(name: str, row: list[float], spread: str) -> str:
         f"| {name} | {published:.2f} | {wer:.2f} | {spread} | {per:.2f} | {wer_together:.2f} "
         f"| {per_together:.2f} | {ratio:.2f} |"
     )
+
+
+def published_form(results: dict) -> dict:
+    """The results without the confidence of every word: what the pages' figures are made from."""
+    singles = [single for result in results.values() for single in result["single"]]
+    ensembles = [result["ensemble"] for result in results.values()]
+    return {
+        "languages": {
+            language: {
+                "published_wer": PUBLISHED[language],
+                "wer": [round(single["wer"], 4) for single in result["single"]],
+                "per": [round(single["per"], 4) for single in result["single"]],
+                "wer_together": round(result["ensemble"]["wer"], 4),
+                "per_together": round(result["ensemble"]["per"], 4),
+                "cpu_seconds": result["cpu_seconds"],
+            }
+            for language, result in results.items()
+        },
+        "calibration_error": {
+            "single": pooled_calibration_error(singles),
+            "together": pooled_calibration_error(ensembles),
+            "mean_of_singles": statistics.mean(pooled_calibration_error([s]) for s in singles),
+        },
+    }
 
 
 def notes_of(results: dict) -> list[str]:

@@ -24,6 +24,8 @@ import time
 
 import numpy as np
 
+from benchmarks.result_files import add_out_option, write_results
+
 SHARDS = 16
 LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 
@@ -47,7 +49,7 @@ def write_data(folder: pathlib.Path, pairs: int) -> None:
 
 def measure(folder: pathlib.Path, steps: int) -> dict:
     """Survey and training in this process."""
-    from keras_attention._runtime.quiet import import_tensorflow_quietly
+    from keras_attention.commands import import_tensorflow_quietly
     from keras_attention.config import Config
     from keras_attention.pairs.pair_stream import PairStream
     from keras_attention.pairs.splits import open_splits
@@ -106,7 +108,7 @@ def main() -> None:
         "--sizes", type=int, nargs="+", default=[50_000, 100_000, 1_000_000, 10_000_000]
     )
     parser.add_argument("--steps", type=int, default=800, help="training steps to measure")
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "large_data")
     parser.add_argument("--measure", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -128,8 +130,7 @@ def main() -> None:
             f"| {row['peak_mb']:.0f} | {row['load']:.1f} |",
             flush=True,
         )
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,14 @@ About two minutes on two cores.
 import argparse
 import json
 import os
-import pathlib
 import resource
 import subprocess
 import sys
 import time
 
 import numpy as np
+
+from benchmarks.result_files import add_out_option, write_results
 
 POSITIONS = 16_384
 STEPS = 3
@@ -27,7 +28,7 @@ def peak_mb() -> float:
 
 
 def measure(length: int) -> dict:
-    from keras_attention._runtime.quiet import import_tensorflow_quietly
+    from keras_attention.commands import import_tensorflow_quietly
 
     import_tensorflow_quietly()
     import tensorflow as tf
@@ -71,7 +72,7 @@ def measure(length: int) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=[20, 100, 500, 1000, 2000])
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "long_sources")
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -92,8 +93,7 @@ def main() -> None:
             f"| {row['peak_mb']:.0f} | {row['load']:.1f} |",
             flush=True,
         )
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

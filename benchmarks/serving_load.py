@@ -30,7 +30,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-ROOT = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.result_files import add_out_option, write_results  # noqa: E402
+
 CONNECTIONS = (1, 2, 4, 8, 16, 32, 64)
 MOST_CONNECTIONS = 256
 IDLE_SECONDS = 10  # after which a client drops a connection, before the server does
@@ -211,7 +215,7 @@ def running_server(export: pathlib.Path, *options: str) -> Iterator[tuple[subpro
 
 def resident_megabytes(process: subprocess.Popen) -> float:
     """Memory that a process holds (Linux)."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
@@ -282,14 +286,13 @@ def main() -> None:
     parser.add_argument("export", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--overload-seconds", type=float, default=300)
-    parser.add_argument("--out", type=pathlib.Path)
+    add_out_option(parser, "serving_load")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:  # the swap writes a version
         copy = pathlib.Path(folder) / "export"
         shutil.copytree(options.export, copy)
         report = asyncio.run(measure(copy, options.seconds, options.overload_seconds))
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, report)
 
 
 if __name__ == "__main__":

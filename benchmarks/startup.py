@@ -6,16 +6,20 @@ be faster. About half a minute on two cores.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+
+from benchmarks.result_files import add_out_option, write_results
 
 ROOT = pathlib.Path(__file__).parent.parent
 TEXT = "september 27, 1994"
+TENSORFLOW = ["--engine", "tensorflow"]
+PICTURE = os.path.join(tempfile.gettempdir(), "startup.png")
 
 
 def commands(models: list[str]) -> dict[str, list[str]]:
@@ -30,7 +34,11 @@ def commands(models: list[str]) -> dict[str, list[str]]:
     }
     for model in models:
         kind = pathlib.Path(model).suffix or "folder"
-        found[f"translate {kind}"] = ["-m", "keras_attention", "translate", model, TEXT]
+        verb = ["-m", "keras_attention"]
+        found[f"translate {kind}"] = [*verb, "translate", model, TEXT]
+        if kind == "folder":
+            found["translate folder, TensorFlow"] = [*found["translate folder"], *TENSORFLOW]
+            found["plot folder"] = [*verb, "plot", model, TEXT, "--out", PICTURE]
     return found
 
 
@@ -44,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", nargs="+", default=[], help="runs, exports or .tflite files")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "startup")
     options = parser.parse_args()
     seconds = {name: [] for name in commands(options.model)}
     for turn in range(options.rounds + 1):
@@ -57,8 +65,7 @@ def main() -> None:
     for name, values in seconds.items():
         rows.append({"command": name, "median": statistics.median(values), "least": min(values)})
         print(f"| {name} | {rows[-1]['median']:.2f} | {rows[-1]['least']:.2f} |")
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

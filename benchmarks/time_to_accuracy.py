@@ -1,6 +1,7 @@
 """Time from process start to a saved model with 99.9 % exact match on test.
 
     python -m benchmarks.time_to_accuracy [--torch-python PYTHON] [--data book dates] [--rounds 1]
+        [--epochs N] [--only CONTESTANT ...]
 
 Side by side in one run, each in processes of its own: `train.py` with its defaults, for the book's
 data in one epoch of batches of 32; PyTorch with our recipe and with the book's; plain Keras with
@@ -10,6 +11,9 @@ chooses by validation pairs, and when the model is saved it still tests it, draw
 writes the rest of the run folder: so there are two times, to the saved model and of the whole
 process. Decoding is greedy. A contestant that has not reached 99.9 % when its epochs are over is
 shown with what it reached.
+
+Rows of other data and contestants that the results file holds already stay in it, so that each can
+have as many rounds as its length allows.
 
 CPU seconds are those of all threads; where other programs take the cores they are the fairer
 figure. "book" needs `book_dates/date.txt` in the folder named by KERAS_ATTENTION_DATA; its split is
@@ -28,6 +32,7 @@ import sys
 import tempfile
 import time
 
+from benchmarks.result_files import add_out_option, write_results
 from keras_attention.pairs.pair_files import write_pairs
 from keras_attention.pairs.splits import Splits, load_splits
 
@@ -106,8 +111,11 @@ def main() -> None:
     parser.add_argument("--torch-python", help="a Python that has PyTorch; without it only Keras")
     parser.add_argument("--data", nargs="+", choices=("book", "dates"), default=("book", "dates"))
     parser.add_argument("--rounds", type=int, default=1, help="with seeds 1, 2, ...")
+    parser.add_argument(
+        "--epochs", type=int, help="of our recipe on data/dates (default: what train.py chooses)"
+    )
     parser.add_argument("--only", nargs="+", help="contestants, named as in the table")
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "time_to_accuracy")
     options = parser.parse_args()
     rows = []
     print(
@@ -126,6 +134,8 @@ def main() -> None:
                     continue
             load_splits(data, seed=1)  # so that all find the files in memory
             recipe = RECIPE_FOR_BOOK if name == "book" else []
+            if options.epochs and name == "dates":
+                recipe, name = ["--epochs", str(options.epochs)], f"dates, {options.epochs} epochs"
             chosen = {
                 who: contestant
                 for who, contestant in contestants(
@@ -146,8 +156,7 @@ def main() -> None:
                     f"| {row['load']:.1f} |",
                     flush=True,
                 )
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows, key=("data", "contestant"))
 
 
 if __name__ == "__main__":

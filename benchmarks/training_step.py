@@ -1,6 +1,6 @@
 """Real tokens per second of a training step, and its share of what the processor can multiply.
 
-    python -m benchmarks.training_step [--rounds 5] [--batch-size 256] [--policy mixed_bfloat16]
+    python -m benchmarks.training_step [--rounds 5] [--batch-sizes 256 64] [--policy mixed_bfloat16]
 
 For three widths of the default model on batches of `data/dates`: steps over the same 24 batches,
 and in the same rounds the matrix products that these steps cannot do without, alone and at the
@@ -13,13 +13,12 @@ seconds, of all threads, are the fairer figure on a busy machine. About three mi
 """
 
 import argparse
-import json
+import itertools
 import os
 import pathlib
 import time
 
-from keras_attention._runtime.quiet import import_tensorflow_quietly
-from keras_attention._runtime.threads import divide_cores
+from keras_attention.commands import divide_cores, import_tensorflow_quietly
 
 divide_cores()  # as train.py does
 import_tensorflow_quietly()
@@ -28,6 +27,7 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from benchmarks.result_files import add_out_option, write_results  # noqa: E402
 from keras_attention.batching.batches import encode_pairs, training_batches  # noqa: E402
 from keras_attention.config import Config  # noqa: E402
 from keras_attention.models.training_model import build_training_model  # noqa: E402
@@ -136,6 +136,7 @@ def measure(width: int, batch_size: int, rounds: int) -> dict:
     one_loop, _ = np.median(ideal_times[1], axis=0)
     ideal_seconds, ideal_cpu = np.median(ideal_times[2], axis=0)
     return {
+        "batch_size": batch_size,
         "units": width,
         "tokens_per_second": tokens / seconds,
         "cpu_us_per_token": 1e6 * cpu / tokens,
@@ -152,28 +153,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS)
-    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[256, 64])
     parser.add_argument("--policy", default="float32", help="Keras' dtype policy of the model")
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "training_step")
     options = parser.parse_args()
     keras.config.set_dtype_policy(options.policy)
     print(
-        "| units | real tokens/s | CPU µs/token | GFLOP/s | peak | share | CPU share | load "
-        "| share of one loop |"
+        "| batch | units | real tokens/s | CPU µs/token | GFLOP/s | peak | share | CPU share "
+        "| load | share of one loop |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     rows = []
-    for width in options.widths:
-        row = measure(width, options.batch_size, options.rounds)
+    for batch_size, width in itertools.product(options.batch_sizes, options.widths):
+        row = measure(width, batch_size, options.rounds)
         rows.append(row)
         print(
-            f"| {width} | {row['tokens_per_second']:,.0f} | {row['cpu_us_per_token']:.2f} "
+            f"| {batch_size} | {width} | {row['tokens_per_second']:,.0f} "
+            f"| {row['cpu_us_per_token']:.2f} "
             f"| {row['gflops']:.1f} | {row['peak_gflops']:.1f} | {row['share']:.0%} "
             f"| {row['cpu_share']:.0%} | {row['load']:.1f} | {row['share_of_one_loop']:.0%} |",
             flush=True,
         )
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ import csv
 import pathlib
 import sys
 
-from keras_attention._runtime.command_line import Parser, exit_with_user_errors
-from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention.commands import Parser, exit_with_user_errors, import_tensorflow_quietly
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
@@ -45,7 +44,7 @@ def main(arguments: list[str]) -> None:
     import tensorflow as tf
 
     from keras_attention.explanation.audit import audit_classifier, choose
-    from keras_attention.explanation.measures.subject import ClassifierSubject
+    from keras_attention.explanation.measures.attribution_model import ClassifierAttributionModel
     from keras_attention.explanation.pages.write import write_report
     from keras_attention.text.vocabulary import Vocabulary
 
@@ -56,7 +55,7 @@ def main(arguments: list[str]) -> None:
     model, history = train(options.seed)
     tested = choose(splits.test, options.examples or len(splits.test), options.seed)
     report = audit_classifier(
-        ClassifierSubject(model),
+        ClassifierAttributionModel(model),
         [pair.source for pair in tested],
         [names.index(pair.target) for pair in tested],
         vocabulary,
@@ -174,10 +173,12 @@ class Trainer:
         """Baselines: uniform attention, and two other seeds."""
         import numpy as np
 
+        from keras_attention.explanation.measures.attribution_model import (
+            ClassifierAttributionModel,
+        )
         from keras_attention.explanation.measures.baselines import Baselines, between_seeds
         from keras_attention.explanation.measures.examples import answers_of
         from keras_attention.explanation.measures.interventions import attention_of
-        from keras_attention.explanation.measures.subject import ClassifierSubject
 
         seed = self.options.seed
         right, others = {}, []
@@ -186,7 +187,7 @@ class Trainer:
             (f"seed_{seed + 1}", seed + 1, False),
             (f"seed_{seed + 2}", seed + 2, False),
         ):
-            subject = ClassifierSubject(self(other, uniform)[0])
+            subject = ClassifierAttributionModel(self(other, uniform)[0])
             answers = answers_of(subject, examples.source, lambda done, total: None)
             right[name] = examples.right(np.asarray(answers))
             if not uniform:

@@ -1,13 +1,14 @@
 """Attention that people can train, look into, question, and ship.
 
 The public names below are imported when they are first touched, so that `import keras_attention`
-costs nothing: the layer needs only Keras, the reader of `.tflite` files no TensorFlow.
+costs nothing: the layer needs only Keras, the reader of `.tflite` files no TensorFlow. The layers
+are registered with Keras whenever Keras is imported, so that saved models load.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
-from keras_attention import _moved
+from keras_attention import _moved, _registration
 from keras_attention.errors import UserError
 from keras_attention.version import __version__
 
@@ -40,15 +41,25 @@ __all__ = [
 ]
 
 _moved.install()
+_registration.install()
 
 
 def __getattr__(name: str):
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "Attention":
-        # Saved models may hold these layers, too; imported, they are known to Keras' loading.
-        importlib.import_module(f"{__name__}.layers.sequence")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    try:
+        if name == "Attention":
+            # Saved models may hold these layers, too; imported, they are known to Keras' loading.
+            importlib.import_module(f"{__name__}.layers.sequence")
+        return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        # Imported here: whoever has all parts never needs it.
+        from keras_attention._runtime.installation import error_of_missing_module
+
+        missing = error_of_missing_module(error, f"keras_attention.{name}")
+        if missing is None:
+            raise
+        raise ModuleNotFoundError(str(missing), name=error.name) from None
 
 
 def __dir__():

@@ -19,7 +19,7 @@ _PACKAGE = __package__
 MOVED: dict[str, tuple[str, ...]] = {
     "attention": ("layers.attention",),
     "attention_map": ("plots.attention_map",),
-    "attention_shapes": ("layers.attention_shapes",),
+    "attention_shapes": ("layers.attention_shapes", "layers.attention_masks"),
     "advice": ("training.advice",),
     "calibration": ("readers.calibration", "evaluation.calibration_fit"),
     "character_rules": ("checks.character_rules",),
@@ -55,7 +55,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "generation": ("datasets.generator_command",),
     "inference": ("models.inference",),
     "input_pipeline": ("batching.batches",),
-    "label_fonts": ("plots.label_fonts",),
+    "label_fonts": ("plots.label_fonts", "plots.visible_label"),
     "litert": ("readers.litert_reader",),
     "litert_encoder": ("export.litert_encoder",),
     "live_page": ("web.live_page",),
@@ -93,7 +93,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "explanation.erasure": ("explanation.measures.erasure",),
     "explanation.estimate": ("explanation.reporting.estimate",),
     "explanation.examples": ("explanation.measures.examples",),
-    "explanation.figures": ("explanation.pages.figures",),
+    "explanation.figures": ("explanation.pages.figures", "explanation.pages.charts"),
     "explanation.heatmaps": ("explanation.pages.heatmaps",),
     "explanation.importance": ("explanation.measures.importance",),
     "explanation.interventions": ("explanation.measures.interventions",),
@@ -101,7 +101,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "explanation.report": ("explanation.reporting.report",),
     "explanation.report_html": ("explanation.pages.html",),
     "explanation.shown": ("explanation.reporting.shown",),
-    "explanation.subject": ("explanation.measures.subject",),
+    "explanation.subject": ("explanation.measures.attribution_model",),
     "explanation.summary": ("explanation.reporting.summary",),
     "explanation.summary_comparison": ("explanation.reporting.summary_comparison",),
     "explanation.summary_faithfulness": ("explanation.reporting.summary_faithfulness",),
@@ -111,14 +111,25 @@ MOVED: dict[str, tuple[str, ...]] = {
 }
 
 
+# Names inside these modules that are others now.
+RENAMED: dict[str, str] = {
+    "Subject": "AttributionModel",
+    "SequenceSubject": "SequenceAttributionModel",
+    "ClassifierSubject": "ClassifierAttributionModel",
+    "Opened": "LinearizedReadout",
+    "fixed_settings": "matplotlib_defaults",
+}
+
+
 class _MovedModule(ModuleType):
     """Stands under an old name; each attribute is that of the first new module that has it."""
 
     def __getattr__(self, name: str):
+        new = RENAMED.get(name, name)
         for part in MOVED[self.__name__.removeprefix(f"{_PACKAGE}.")]:
             module = importlib.import_module(f"{_PACKAGE}.{part}")
-            if hasattr(module, name):
-                return getattr(module, name)
+            if hasattr(module, new):
+                return getattr(module, new)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
@@ -141,7 +152,10 @@ class _MovedFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """For `python -m`: the code of the module that runs under the new name."""
         self._warn(fullname)
         new = self._new_names(fullname)[0]
-        return importlib.util.find_spec(new).loader.get_code(new)
+        spec = importlib.util.find_spec(new)
+        if spec is None or not isinstance(spec.loader, importlib.abc.InspectLoader):
+            raise ImportError(f"{new} has no code to run", name=new)
+        return spec.loader.get_code(new)
 
     def _warn(self, fullname: str) -> None:
         new = " and ".join(self._new_names(fullname))

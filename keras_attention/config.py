@@ -9,17 +9,23 @@ import math
 import pathlib
 import types
 import typing
+from typing import Any, Literal
 
 from keras_attention.errors import UserError
 
 # Of each variable's gradient: far above what a healthy step shows, so that it only cuts explosions.
 DEFAULT_CLIPNORM = 1.0
+DEFAULT_DATA = "data/dates"
 # Epochs, where nobody names them: enough steps to learn, whether there are many pairs or few.
 DEFAULT_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 1300, 2, 100
 
 # What TensorFlow's float32 and int32 hold.
 _LARGEST_FLOAT = 3.4e38
 _LARGEST_INT = 2**31 - 1
+
+
+class _Unasked(float):
+    """A default that stands where nobody gave a number, and makes way for another option."""
 
 
 def _option(default, group: str, help: str, choices: tuple[str, ...] = (), least=None, below=None):
@@ -38,7 +44,7 @@ class Config:
     """
 
     data: str = _option(
-        "data/dates",
+        DEFAULT_DATA,
         "Run",
         "folder with train.tsv, valid.tsv, test.tsv, or one .tsv file that --seed splits 80/10/10",
     )
@@ -52,10 +58,10 @@ class Config:
     )
     overwrite: bool = _option(False, "Run", "replace the run in --out")
 
-    source_tokens: str = _option(
+    source_tokens: Literal["char", "word"] = _option(
         "char", "Tokens", "what a source is cut into", choices=("char", "word")
     )
-    target_tokens: str = _option(
+    target_tokens: Literal["char", "word"] = _option(
         "char", "Tokens", "what a target is cut into", choices=("char", "word")
     )
     source_form: str = _option(
@@ -95,6 +101,13 @@ class Config:
         "score of the attention; 'none' is the plain fixed-vector model, 'peeky' shows that vector "
         "to every decoder step",
         choices=("none", "peeky", "dot", "scaled_dot", "general", "additive"),
+    )
+    attention_normalizer: str = _option(
+        "softmax",
+        "Model",
+        "scores into attention weights; sparsemax and entmax15 give weights of exactly 0; needs "
+        "attention",
+        choices=("softmax", "sparsemax", "entmax15"),
     )
     attentional_layer: bool = _option(
         False,
@@ -170,20 +183,27 @@ class Config:
     )
 
     def __post_init__(self):
+        if isinstance(self.clipnorm, _Unasked) and self.global_clipnorm is not None:
+            object.__setattr__(self, "clipnorm", None)
         if self.clipnorm is not None and self.global_clipnorm is not None:
             raise UserError(
                 "--clipnorm: cannot be given together with --global-clipnorm; choose one. "
                 f"Received: clipnorm={self.clipnorm}, global_clipnorm={self.global_clipnorm}"
             )
         if self.clipnorm is None and self.global_clipnorm is None:
-            object.__setattr__(self, "clipnorm", DEFAULT_CLIPNORM)
+            object.__setattr__(self, "clipnorm", _Unasked(DEFAULT_CLIPNORM))
         for field in dataclasses.fields(self):
-            self._check(field)
+            object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
         if self.learning_rate == 0:
             raise UserError("--learning-rate: must be above 0. Received: learning_rate=0")
         if self.attentional_layer and not self.has_attention:
             raise UserError(
                 "--attentional-layer: needs a model with attention; leave it out. "
+                f"Received: attention={self.attention!r}"
+            )
+        if self.attention_normalizer != "softmax" and not self.has_attention:
+            raise UserError(
+                "--attention-normalizer: needs a model with attention; leave it out. "
                 f"Received: attention={self.attention!r}"
             )
         if self.bidirectional and self.units % 2:
@@ -193,38 +213,6 @@ class Config:
             )
         if self.resume and self.overwrite:
             raise UserError("--resume: cannot be given together with --overwrite; choose one")
-
-    def _check(self, field: dataclasses.Field) -> None:
-        value = getattr(self, field.name)
-        flag = flag_of(field)
-        kind, optional = type_of(field)
-        if value is None and optional:
-            return
-        if kind is float and type(value) is int and abs(value) <= _LARGEST_FLOAT:
-            value = float(value)
-            object.__setattr__(self, field.name, value)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise UserError(
-                f"{flag}: must be of type {kind.__name__}. Received: {field.name}={value!r}"
-            )
-        choices, least = field.metadata["choices"], field.metadata["least"]
-        below = field.metadata["below"]
-        if choices and value not in choices:
-            raise UserError(
-                f"{flag}: must be one of {', '.join(choices)}. Received: {field.name}={value!r}"
-            )
-        if kind is str and (not value or "\0" in value):
-            raise UserError(f"{flag}: must be a path. Received: {field.name}={value!r}")
-        if kind is float and not abs(value) <= _LARGEST_FLOAT:
-            raise UserError(f"{flag}: must be finite. Received: {field.name}={value!r}")
-        if kind is int and value > _LARGEST_INT:
-            raise UserError(
-                f"{flag}: must be at most {_LARGEST_INT}. Received: {field.name}={value!r}"
-            )
-        if least is not None and value < least:
-            raise UserError(f"{flag}: must be at least {least}. Received: {field.name}={value!r}")
-        if below is not None and value >= below:
-            raise UserError(f"{flag}: must be below {below}. Received: {field.name}={value!r}")
 
     @property
     def has_attention(self) -> bool:
@@ -243,7 +231,9 @@ class Config:
 
 
 # A run from before these options existed was trained as their defaults say.
-ADDED_FIELDS = frozenset({"source_form", "attentional_layer", "shuffle_buffer", "warmup"})
+ADDED_FIELDS = frozenset(
+    {"source_form", "attention_normalizer", "attentional_layer", "shuffle_buffer", "warmup"}
+)
 
 # What training fills in where it is left open: a run holds the numbers.
 RESOLVED_FIELDS = frozenset({"epochs", "longest_output"})
@@ -257,6 +247,39 @@ def flag_of(field: dataclasses.Field) -> str:
     return "--" + field.name.replace("_", "-")
 
 
+def checked(field: dataclasses.Field, value: Any) -> Any:
+    """The value of an option, an integer made a float where a float is due.
+
+    Raises:
+        UserError: it has another type or is out of range; the message begins with the flag.
+    """
+    flag = flag_of(field)
+    kind: Any
+    kind, optional = type_of(field)
+    if value is None and optional:
+        return None
+    if kind is float and type(value) is int and abs(value) <= _LARGEST_FLOAT:
+        value = float(value)
+    received = f"Received: {field.name}={value!r}"
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise UserError(f"{flag}: must be of type {kind.__name__}. {received}")
+    choices, least = field.metadata["choices"], field.metadata["least"]
+    below = field.metadata["below"]
+    if choices and value not in choices:
+        raise UserError(f"{flag}: must be one of {', '.join(choices)}. {received}")
+    if kind is str and (not value or "\0" in value):
+        raise UserError(f"{flag}: must be a path. {received}")
+    if kind is float and not abs(value) <= _LARGEST_FLOAT:
+        raise UserError(f"{flag}: must be finite. {received}")
+    if kind is int and value > _LARGEST_INT:
+        raise UserError(f"{flag}: must be at most {_LARGEST_INT}. {received}")
+    if least is not None and value < least:
+        raise UserError(f"{flag}: must be at least {least}. {received}")
+    if below is not None and value >= below:
+        raise UserError(f"{flag}: must be below {below}. {received}")
+    return value
+
+
 @functools.cache
 def _type_hints() -> dict:
     return typing.get_type_hints(Config)
@@ -267,24 +290,29 @@ def type_of(field: dataclasses.Field) -> tuple[type, bool]:
     hint = _type_hints()[field.name]
     if isinstance(hint, types.UnionType):
         return next(kind for kind in hint.__args__ if kind is not types.NoneType), True
+    if typing.get_origin(hint) is Literal:
+        return str, False
     return hint, False
 
 
 def read_config_file(path: str | pathlib.Path) -> dict:
-    """The fields that a JSON file gives, checked for unknown names.
+    """The fields that a JSON file gives, each checked by itself.
 
     Raises:
-        UserError: the file is missing, is not a JSON object, or names a field that this version
-            does not know.
+        UserError: the file is missing, is not a JSON object, names a field twice or one that this
+            version does not know, or a value is not allowed; the message begins with the path.
     """
     try:
-        fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8-sig"))
+        text = pathlib.Path(path).read_text(encoding="utf-8-sig")
+        fields = json.loads(text, object_pairs_hook=_without_repetition)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}; name a JSON file") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8; save it as UTF-8") from None
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: is not JSON: {error.msg}; mend the line") from None
+    except _Repeated as error:
+        raise UserError(f"{path}: gives {error} twice; keep one of the two lines") from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
         raise UserError(f"{path}: cannot be read as options: {error}") from None
     if not isinstance(fields, dict):
@@ -296,15 +324,38 @@ def read_config_file(path: str | pathlib.Path) -> dict:
             f"{path}: has an option that this version does not know: {', '.join(unknown)}; "
             "remove it, or use the version of the program that wrote the file"
         )
+    for field in dataclasses.fields(Config):
+        if field.name in fields:
+            try:
+                checked(field, fields[field.name])
+            except UserError as error:
+                raise UserError(f"{path}: {error}") from None
     return fields
+
+
+class _Repeated(Exception):
+    """A JSON object has a key more than once; the argument is the key."""
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _Repeated(key)
+        found[key] = value
+    return found
 
 
 def merge(file_fields: dict, flags: dict) -> Config:
     """A config from the fields of a file and the flags of a command line; flags win.
 
-    A clipping rule given by a flag replaces the one of the file, whichever of the two it is.
+    A clipping rule given by a flag replaces the one of the file, whichever of the two it is; so
+    does --resume or --overwrite: the file may be the run's own, which says how it was started.
     """
     fields = dict(file_fields)
+    if flags.get("resume") or flags.get("overwrite"):
+        fields.pop("resume", None)
+        fields.pop("overwrite", None)
     if flags.get("clipnorm") is not None or flags.get("global_clipnorm") is not None:
         fields.pop("clipnorm", None)
         fields.pop("global_clipnorm", None)

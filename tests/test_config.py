@@ -47,7 +47,8 @@ def configs(draw):
     options["units"] *= 2
     options["learning_rate"] = options["learning_rate"] or 0.1
     options["overwrite"] &= not options["resume"]
-    options["attentional_layer"] &= options["attention"] not in ("none", "peeky")
+    if options["attention"] in ("none", "peeky"):
+        options |= {"attentional_layer": False, "attention_normalizer": "softmax"}
     return Config(**options)
 
 
@@ -83,6 +84,8 @@ def test_it_survives_a_file_also_with_a_path_that_is_no_utf8(tmp_path):
         ({"seed": 2**32}, "--seed"),
         ({"encoder": "rnn"}, "--encoder"),
         ({"attention": "Dot"}, "--attention"),
+        ({"attention_normalizer": "max"}, "--attention-normalizer"),
+        ({"attention": "none", "attention_normalizer": "sparsemax"}, "--attention-normalizer"),
         ({"source_tokens": "byte"}, "--source-tokens"),
         ({"initial_state": ""}, "--initial-state"),
         ({"dropout": 1.0}, "--dropout"),
@@ -217,3 +220,45 @@ def test_every_option_is_documented():
 def test_epochs_left_open_make_enough_steps(batches, epochs):
     assert Config().epochs_for(batches) == epochs
     assert Config(epochs=7).epochs_for(batches) == 7
+
+
+# --- what a file says wrongly is found whatever else is said
+
+
+def write_options(tmp_path, text: str):
+    path = tmp_path / "options.json"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"units": 0}', "--units: must be at least 1. Received: units=0"),
+        ('{"encoder": "rnn"}', "--encoder: must be one of lstm, gru. Received: encoder='rnn'"),
+        ('{"epochs": "3"}', "--epochs: must be of type int. Received: epochs='3'"),
+        ('{"units": 3, "epochs": 1, "units": 4}', "gives units twice; keep one of the two lines"),
+    ],
+)
+def test_a_wrong_value_in_a_file_names_the_file_also_where_a_flag_beats_it(tmp_path, text, message):
+    path = write_options(tmp_path, text)
+    with pytest.raises(UserError) as raised:
+        read_config_file(path)
+    assert str(raised.value) == f"{path}: {message}"
+
+
+def test_a_default_makes_way_for_another_clipping_rule():
+    config = dataclasses.replace(Config(), global_clipnorm=5.0)
+    assert (config.clipnorm, config.global_clipnorm) == (None, 5.0)
+    again = dataclasses.replace(Config(units=64), units=32)
+    assert again.clipnorm == DEFAULT_CLIPNORM
+    with pytest.raises(UserError, match="--clipnorm: cannot be given together"):
+        dataclasses.replace(Config(clipnorm=1.0), global_clipnorm=5.0)
+
+
+@pytest.mark.parametrize("started_with", ["resume", "overwrite"])
+@pytest.mark.parametrize("goes_on_with", ["resume", "overwrite"])
+def test_a_runs_own_file_does_not_say_how_the_next_training_starts(started_with, goes_on_with):
+    fields = json.loads(Config(**{started_with: True}).to_json())
+    config = merge(fields, {goes_on_with: True})
+    assert getattr(config, goes_on_with) and config.resume != config.overwrite

@@ -13,9 +13,11 @@ are tested where the script they call is.
 A Korean page holds the blocks of its English page, letter for letter, so that one run serves both.
 """
 
+import itertools
 import pathlib
 import re
 import textwrap
+import tomllib
 
 import pytest
 
@@ -93,10 +95,25 @@ def test_korean_pages_hold_the_same_blocks_pictures_and_numbers(page):
     assert len(re.findall("^#+ ", korean, re.M)) == len(re.findall("^#+ ", english, re.M))
 
 
+@pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
+def test_the_picture_of_the_floors_is_the_contract(name):
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = contracts["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["name"] == "floors")
+    floor = {name: n for n, layer in enumerate(layers) for name in layer.split(" | ")}
+    picture = (ROOT / name).read_text(encoding="utf-8").split("```mermaid", 1)[1].split("```", 1)[0]
+    boxes = [box.split(" · ") for box in re.findall(r'\["([^<"]+)', picture)]
+    assert {part for box in boxes for part in box} == set(floor) - {"__main__", "version", "_moved"}
+    for above, below in itertools.pairwise(boxes):
+        assert max(floor[part] for part in above) < min(floor[part] for part in below)
+
+
 def test_every_page_of_the_course_is_there_in_korean():
     names = {path.name for path in (ROOT / "docs" / "course").glob("*.md")}
     assert names == {path.name for path in (ROOT / "docs" / "ko").glob("*.md")}
-    listed = re.findall(r"\]\((\d-[^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text())
+    listed = re.findall(
+        r"\]\((\d-[^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8")
+    )
     assert sorted(listed) == listed and set(listed) == names - {"README.md"}
 
 

@@ -29,3 +29,70 @@ def test_imports_go_down_the_floors():
         check=False,
     )
     assert checked.returncode == 0, checked.stdout
+
+
+# What the benchmarks measure, or what sets that up; nothing else of the inside.
+MEASURED = {
+    "batching.batches",
+    "batching.survey",
+    "config",
+    "datasets.dates",
+    "evaluation.confidence",
+    "evaluation.evaluation",
+    "explanation.audit",
+    "explanation.measures.baselines",
+    "explanation.measures.examples",
+    "explanation.measures.interventions",
+    "explanation.measures.subject",
+    "explanation.pages.write",
+    "models.inference",
+    "models.training_model",
+    "pairs.pair",
+    "pairs.pair_files",
+    "pairs.pair_stream",
+    "pairs.splits",
+    "readers.export_layout",
+    "readers.litert_reader",
+    "readers.run",
+    "readers.run_folder",
+    "readers.run_reader",
+    "text.vocabulary",
+    "training.step",
+    "training.trainer",
+}
+PUBLIC = {"", "commands", "errors", "readers.translator"}
+DOORS = [ROOT / "train.py", ROOT / "export.py"]
+NEIGHBOURS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("examples/*.py")])
+
+
+def modules_of_ours(path) -> set[str]:
+    """The modules of the package that a file imports from, without the package's name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+            assert not [
+                a.name
+                for a in node.names
+                if "keras_attention" in node.module and a.name.startswith("_")
+            ], path
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    ours = {name for name in found if name.partition(".")[0] == "keras_attention"}
+    return {name.partition(".")[2] for name in ours}
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda path: path.name)
+def test_a_door_opens_on_the_verbs_alone(door):
+    assert modules_of_ours(door) == {"__main__"}
+    assert len(door.read_text(encoding="utf-8").splitlines()) < 20
+
+
+@pytest.mark.parametrize("path", NEIGHBOURS, ids=lambda path: path.name)
+def test_benchmarks_and_examples_use_public_names_and_what_they_measure(path):
+    assert modules_of_ours(path) <= PUBLIC | MEASURED
+
+
+def test_no_permission_is_left_over():
+    used = set().union(*map(modules_of_ours, NEIGHBOURS))
+    assert MEASURED <= used

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 
@@ -21,14 +22,11 @@ def replacing(path: str | pathlib.Path) -> Iterator[pathlib.Path]:
     The content is on disk before the name is.
     """
     path = pathlib.Path(path)
-    handle, name = tempfile.mkstemp(prefix=_UNFINISHED, suffix=path.name, dir=path.parent)
-    os.close(handle)
-    temporary = pathlib.Path(name)
+    temporary = _create_beside(path)
     try:
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
         _sync_folder(path.parent)
     finally:
@@ -42,9 +40,12 @@ def write_text(path: str | pathlib.Path, text: str) -> None:
 
 
 def remove_unfinished(folder: str | pathlib.Path) -> None:
-    """Removes what a process that was killed inside `replacing` left in a folder."""
+    """Removes what a process that was killed while it wrote left in a folder: files and folders."""
     for path in pathlib.Path(folder).glob(f"{_UNFINISHED}*"):
-        path.unlink(missing_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def sync_files(folder: str | pathlib.Path) -> None:
@@ -73,17 +74,27 @@ def make_folder(path: str | pathlib.Path) -> pathlib.Path:
     return path
 
 
+def _create_beside(path: pathlib.Path) -> pathlib.Path:
+    """An empty file of a name of its own; the system gives it the mode of any new file."""
+    while True:
+        name = f"{_UNFINISHED}{os.urandom(4).hex()}{path.name}"
+        temporary = path.with_name(name)
+        try:  # `tempfile` would make it readable to its owner only
+            temporary.touch(mode=0o666, exist_ok=False)
+        except FileExistsError:
+            continue
+        return temporary
+
+
 def _sync_folder(path: pathlib.Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    """Puts the names in a folder on disk, where the system can: Windows opens no folder for it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return  # the rename itself is still atomic
     try:
         os.fsync(descriptor)
     except OSError:
-        pass  # some file systems cannot; the rename itself is still atomic
+        pass  # nor can some file systems
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -71,7 +71,13 @@ class Batch(NamedTuple):
 
 
 def encode_pairs(pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary) -> EncodedPairs:
-    """Token ids of all pairs."""
+    """Token ids of all pairs.
+
+    Args:
+        pairs: Texts of both sides.
+        source: The vocabulary of the source side.
+        target: The vocabulary of the target side.
+    """
     return EncodedPairs(
         source.encode([pair.source for pair in pairs]),
         target.encode([pair.target for pair in pairs]),
@@ -79,7 +85,15 @@ def encode_pairs(pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary) 
 
 
 def make_batch(pairs: EncodedPairs, rows: np.ndarray) -> Batch:
-    """The chosen rows, shifted for teacher forcing and padded to the longest of them."""
+    """The chosen rows, shifted for teacher forcing and padded to the longest of them.
+
+    Args:
+        pairs: Of `encode_pairs`.
+        rows: int `[B]`, which of them.
+
+    Returns:
+        `source_ids` int32 `[B, S]`, `decoder_ids` and `target_ids` int32 `[B, T]`.
+    """
     lengths = pairs.target.lengths[rows]
     width = int(lengths.max(initial=0)) + 1
     target_ids = pairs.target.padded(rows, width)

@@ -37,6 +37,7 @@ def prepare(splits: Splits | StreamedSplits, config: Config) -> TrainingData:
     pairs = splits.train
     block_size = config.shuffle_buffer if isinstance(pairs, PairStream) else len(pairs)
     found = survey(pairs, config, block_size)
+    train: EncodedPairs | StreamedPairs
     if isinstance(pairs, PairStream):
         train = StreamedPairs(pairs.shuffled, found.source, found.target, block_size)
     else:

@@ -6,13 +6,16 @@ import json
 import os
 import pathlib
 import statistics
+from collections.abc import Sequence
 
-from keras_attention.checks import character_rules, pair_rules
-from keras_attention.checks.findings import Finding, Part, Rule, number_of
+from keras_attention.checks import character_rules, form_rules, pair_rules
+from keras_attention.checks.findings import Finding, Part, Place, Rule, Severity, number_of
+from keras_attention.checks.places import PlacesInFiles
 from keras_attention.errors import UserError
+from keras_attention.pairs.forms import recognise
 from keras_attention.pairs.lines import LineError, is_blank, iterate_raw_lines, strip_line
 from keras_attention.pairs.pair import Pair, parse_line
-from keras_attention.pairs.splits import Splits, split_files
+from keras_attention.pairs.splits import Splits, split_files, twin_key
 from keras_attention.text.normal_form import NO_FORM, normalise
 from keras_attention.text.tokens import TokenKind, split_tokens
 
@@ -21,6 +24,7 @@ _QUICK_RULES: tuple[Rule, ...] = (
     pair_rules.copies,
     pair_rules.conflicts,
     pair_rules.long_texts,
+    pair_rules.longest_output,
     pair_rules.leaks,
     pair_rules.unseen_tokens,
 )
@@ -31,7 +35,11 @@ _RULES: tuple[Rule, ...] = (
     pair_rules.partial_alignment,
     pair_rules.duplicates,
     pair_rules.near_leaks,
+    form_rules.variants,
+    form_rules.remarks,
+    form_rules.unsegmented_phones,
     character_rules.odd_characters,
+    character_rules.encoded_twice,
     character_rules.edge_spaces,
     character_rules.normal_forms,
 )
@@ -72,9 +80,8 @@ class Report:
         """The report as lines for a terminal: figures, findings, and a last line of counts."""
         lines = [f"{name}: {_figures_text(numbers)}" for name, numbers in self.figures.items()]
         for finding in self.findings:
-            place = finding.file + "".join(f":{number}" for number in finding.lines[:1])
             count = f" ({_lines_text(finding)})" if finding.lines else ""
-            lines.append(f"{finding.severity}: {place}: {finding.message}{count}")
+            lines.append(f"{finding.severity}: {finding.place}: {finding.message}{count}")
         counts = (number_of(self.count(severity), severity) for severity in ("error", "warning"))
         return "\n".join([*lines, ", ".join(counts)])
 
@@ -110,9 +117,12 @@ def check_data(
         parts.append(part)
         findings += in_files
     if not path.is_dir() and not any(finding.severity == "error" for finding in findings):
-        sources = {pair.source for pair in parts[0].pairs}
+        sources = {twin_key(pair.source) for pair in parts[0].pairs}
         if len(sources) < 3:
-            message = f"{number_of(len(sources), 'source')}, too few to split: 3 are needed"
+            message = (
+                f"{number_of(len(sources), 'source')}, too few to split: 3 are needed that differ "
+                "in more than case, spaces and the form of characters"
+            )
             findings.append(parts[0].finding("too_few_sources", "error", [0], message))
     for rule in _RULES:
         findings += rule(parts, source_tokens, target_tokens)
@@ -126,13 +136,17 @@ def quick_findings(
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
     source_form: str = NO_FORM,
+    data: str | os.PathLike | None = None,
 ) -> tuple[Finding, ...]:
     """Warnings worth a line before training starts: a fraction of a second for 50,000 pairs.
 
     Sources are looked at in the normal form in which the model reads them.
+
+    Args:
+        data: The file or folder that the pairs were read from, so that findings name file and line.
     """
     parts = [
-        Part(name, _with_normal_sources(pairs, source_form))
+        Part(name, _with_normal_sources(pairs, source_form), _places(name, pairs, data))
         for name, pairs in splits._asdict().items()
     ]
     return tuple(
@@ -140,7 +154,11 @@ def quick_findings(
     )
 
 
-def _with_normal_sources(pairs: list[Pair], form: str) -> list[Pair]:
+def _places(name: str, pairs: Sequence[Pair], data: str | os.PathLike | None) -> Sequence[Place]:
+    return () if data is None else PlacesInFiles(name, pairs, data)
+
+
+def _with_normal_sources(pairs: Sequence[Pair], form: str) -> Sequence[Pair]:
     if form == NO_FORM:  # To copy 50,000 pairs takes as long as to check them
         return pairs
     return [pair._replace(source=normalise(pair.source, form)) for pair in pairs]
@@ -154,23 +172,25 @@ def _read_part(
     if len(read) == 1:
         return read[0]
     pairs = [pair for part, _ in read for pair in part.pairs]
+    places = [place for part, _ in read for place in part.places]
     findings = [
         finding
         for _, in_file in read
         for finding in in_file
         if finding.kind != "empty_file" or not pairs
     ]
-    return Part(f"{name}-*.tsv", pairs), findings
+    return Part(f"{name}-*.tsv", pairs, places), findings
 
 
 def _read(
     path: pathlib.Path, source_tokens: TokenKind, target_tokens: TokenKind
 ) -> tuple[Part, list[Finding]]:
     """The good pairs of a file, and what its bytes and its bad lines say."""
-    pairs, numbers = [], []
+    pairs, places = [], []
     bad: dict[str, list[int]] = collections.defaultdict(list)
     messages = dict(_HARMLESS)
     findings: list[Finding] = []
+    strange: list[bytes] = []  # lines that are no pairs for their columns
     raw = b"\n"
     try:
         for number, raw in iterate_raw_lines(path):
@@ -184,35 +204,50 @@ def _read(
                 continue
             try:
                 pairs.append(parse_line(line, "", source_tokens, target_tokens))
-                numbers.append(number)
+                places.append(Place(path.name, number))
             except LineError as error:
                 bad[error.kind].append(number)
-                hint = _hint(line) if error.kind in ("columns", "alignment") else ""
-                messages.setdefault(error.kind, str(error).removeprefix(": ") + hint)
+                messages.setdefault(error.kind, str(error).removeprefix(": "))
+                if error.kind in ("columns", "alignment"):
+                    strange.append(line)
         if not raw.endswith(b"\n"):
             bad["no_final_line_end"].append(number)
     except UserError as error:  # the file as a whole
         message = str(error).removeprefix(f"{path}: ")
         findings.append(Finding("unreadable", "error", path.name, 1, (), message))
+    hint = _hint(path, strange) if strange else ""
     for kind, lines in bad.items():
-        severity = "info" if kind in _HARMLESS else "error"
-        shown = tuple(lines[:5])
-        findings.append(Finding(kind, severity, path.name, len(lines), shown, messages[kind]))
+        severity: Severity = "info" if kind in _HARMLESS else "error"
+        message = messages[kind] + (hint if kind in ("columns", "alignment") else "")
+        findings.append(Finding(kind, severity, path.name, len(lines), tuple(lines[:5]), message))
     if not pairs and not any(finding.severity == "error" for finding in findings):
         message = "is empty, expected lines of source<TAB>target"
         findings.append(Finding("empty_file", "error", path.name, 1, (), message))
-    return Part(path.name, pairs, numbers), findings
+    return Part(path.name, pairs, places), findings
 
 
-def _hint(line: bytes) -> str:
-    """What a line that does not fit says about the file's form."""
-    if b"\r" in line:
-        return "; the line holds CR without LF: save the file with LF line ends"
-    if b"\t" not in line:
-        for separator, name in ((b"\\t", "a written \\t"), (b";", "semicolons"), (b",", "commas")):
-            if separator in line:
-                return f"; the line has {name} where a tab should be"
-    return ""
+def _hint(path: pathlib.Path, strange: Sequence[bytes]) -> str:
+    """What all lines of a file say about its form, and what makes pairs of it.
+
+    Args:
+        path: The file.
+        strange: Those of its lines that do not have the columns of a pair.
+    """
+    if 2 * sum(b"\r" in line for line in strange) > len(strange):
+        return "; the lines hold CR without LF: save the file with LF line ends"
+    if 2 * sum(b"\\t" in line and b"\t" not in line for line in strange) > len(strange):
+        return "; the lines have a written \\t where a tab should be"
+    lines = (strip_line(*line).decode("utf-8", "replace") for line in iterate_raw_lines(path))
+    form = recognise(lines)
+    if form is None or (form.name == "tabs" and not form.further_columns):
+        return ""
+    seems = form.description
+    if form.name == "tabs":
+        seems += ", of which the third holds something else than an alignment"
+    return (
+        f"; the file seems to be {seems} ({form.fitting:,} of {form.lines:,} lines): "
+        f"{form_rules.command(path.name)} turns it into pairs"
+    )
 
 
 def _figures(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -> dict:
@@ -220,7 +255,8 @@ def _figures(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -> 
     numbers: dict = {"pairs": len(part.pairs)}
     for side, kind in (("source", source_tokens), ("target", target_tokens)):
         texts = [getattr(pair, side) for pair in part.pairs]
-        vocabulary, lengths = collections.Counter(), []
+        vocabulary: collections.Counter[str] = collections.Counter()
+        lengths: list[int] = []
         for text in texts:
             tokens = split_tokens(text, kind)
             lengths.append(len(tokens))

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,14 @@ from typing import Literal, NamedTuple
 
 from keras_attention.pairs.pair import Pair
 from keras_attention.text.tokens import TokenKind
+
+Severity = Literal["error", "warning", "info"]
+
+# What Unicode calls default ignorable, beyond the category Cf, and a blank braille pattern.
+BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
 
 _LINES_SHOWN = 5
 _TOKENS_SHOWN = 8
@@ -19,25 +28,41 @@ class Finding:
     """One thing that is wrong ("error": training refuses it), odd ("warning") or known ("info")."""
 
     kind: str
-    severity: Literal["error", "warning", "info"]
+    severity: Severity
     file: str
     count: int  # lines that have it; 1 for a whole file
     lines: tuple[int, ...]  # numbers of the first lines that have it, from 1; empty if not known
     message: str
 
+    @property
+    def place(self) -> str:
+        """`FILE:LINE` of the first line, `FILE` where no line is known."""
+        return self.file + "".join(f":{number}" for number in self.lines[:1])
+
+
+class Place(NamedTuple):
+    """Where a pair stands."""
+
+    file: str
+    line: int  # from 1
+
 
 class Part(NamedTuple):
-    """A part of a data set: its pairs and, where known, the line each stands on."""
+    """A part of a data set: its pairs and, where known, the place of each."""
 
     name: str
     pairs: Sequence[Pair]
-    lines: Sequence[int] = ()
+    places: Sequence[Place] = ()
 
-    def finding(self, kind: str, severity: str, indices: Iterable[int], message: str) -> Finding:
-        """A finding about the pairs at `indices`."""
+    def finding(
+        self, kind: str, severity: Severity, indices: Iterable[int], message: str
+    ) -> Finding:
+        """A finding about the pairs at `indices`; its file is that of the first of them."""
         indices = sorted(indices)
-        shown = tuple(self.lines[index] for index in indices[:_LINES_SHOWN]) if self.lines else ()
-        return Finding(kind, severity, self.name, len(indices), shown, message)
+        shown = [self.places[i] for i in indices[:_LINES_SHOWN]] if len(self.places) else []
+        file = shown[0].file if shown else self.name
+        lines = tuple(place.line for place in shown if place.file == file)
+        return Finding(kind, severity, file, len(indices), lines, message)
 
 
 Rule = Callable[[list[Part], TokenKind, TokenKind], Iterator[Finding]]
@@ -73,6 +98,7 @@ def show(text: str) -> str:
     if len(text) == 1 and (
         not text.isprintable()
         or unicodedata.combining(text)
+        or BLANK.match(text)
         or text in " \N{REPLACEMENT CHARACTER}"
     ):
         name = unicodedata.name(text, "")

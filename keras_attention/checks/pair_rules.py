@@ -5,8 +5,8 @@ source and target, and yields findings. Nothing here reads a file.
 """
 
 import collections
+import math
 import re
-import unicodedata
 from collections.abc import Iterator
 
 from keras_attention.checks.findings import (
@@ -17,17 +17,20 @@ from keras_attention.checks.findings import (
     on_each_part,
     show,
 )
+from keras_attention.pairs.answers import Answers
+from keras_attention.pairs.forms import HEADINGS
+from keras_attention.pairs.splits import twin_key
 from keras_attention.text.tokens import TokenKind, split_tokens
 
 LONG = 512  # tokens; batches are padded to their longest text
-_HEADINGS = set("source target src tgt input output question answer label text word".split())
+FAR, OUTLYING = 64, 8  # tokens, and times the usual length, of a target that outlies
 
 
 @on_each_part
 def headings(part: Part, *_) -> Iterator[Finding]:
     """A first line that names the columns: it would be learnt as a pair."""
     first = part.pairs[0]
-    if {first.source.strip().lower(), first.target.strip().lower()} <= _HEADINGS:
+    if {first.source.strip().lower(), first.target.strip().lower()} <= HEADINGS:
         names = f"{first.source!r} and {first.target!r}"
         yield part.finding(
             "heading", "warning", [0], f"the first line looks like a heading ({names}); remove it"
@@ -92,20 +95,22 @@ def duplicates(part: Part, *_) -> Iterator[Finding]:
 
 @on_each_part
 def conflicts(part: Part, *_) -> Iterator[Finding]:
-    """One source with several targets: at most one of them can be answered."""
+    """One source with several targets: a model gives one of them."""
     first: dict[str, str] = {}
-    later, sources = [], set()
-    for index, pair in enumerate(part.pairs):
-        if first.setdefault(pair.source, pair.target) != pair.target:
-            later.append(index)
-            sources.add(pair.source)
+    later = [
+        index
+        for index, pair in enumerate(part.pairs)
+        if first.setdefault(pair.source, pair.target) != pair.target
+    ]
     if later:
+        answers = Answers(part.pairs)
         yield part.finding(
             "conflicts",
             "warning",
             later,
-            f"{number_of(len(sources), 'source')} with several targets, "
-            f"such as {show(part.pairs[later[0]].source)}; the model can give one",
+            f"{number_of(answers.sources_with_several, 'source')} with several targets, such as "
+            f"{show(part.pairs[later[0]].source)}; an answer counts as right if it is one of them "
+            f"(against each line's own target, no model can exceed {answers.ceiling:.1%})",
         )
 
 
@@ -127,8 +132,32 @@ def long_texts(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -
                 "warning",
                 long,
                 f"{side}s of more than {LONG} tokens, up to {max(lengths.values()):,}; "
-                "they make training slow",
+                "they make training slow: shorten or remove them",
             )
+
+
+def longest_output(
+    parts: list[Part], source_tokens: TokenKind, target_tokens: TokenKind
+) -> Iterator[Finding]:
+    """A training target far longer than the others: it sets how long every answer may get."""
+    pairs = parts[0].pairs
+    if not pairs:
+        return
+    # Words are counted only where the text is long enough to matter.
+    lengths = [len(pair.target) for pair in pairs]
+    if target_tokens != "char" and max(lengths) > FAR:
+        lengths = [len(split_tokens(pair.target, target_tokens)) for pair in pairs]
+    longest = max(lengths)
+    usual = sorted(lengths)[int(0.99 * (len(lengths) - 1))]
+    if longest > FAR and longest > OUTLYING * usual:
+        yield parts[0].finding(
+            "longest_output",
+            "warning",
+            [lengths.index(longest)],
+            f"a target of {longest:,} tokens, where nearly all have at most {usual:,}, sets the "
+            f"longest output of every answer to {math.ceil(1.25 * longest):,}; remove it, or set "
+            "--longest-output",
+        )
 
 
 def leaks(parts: list[Part], *_) -> Iterator[Finding]:
@@ -152,12 +181,12 @@ def near_leaks(parts: list[Part], *_) -> Iterator[Finding]:
     if len(parts) < 2:
         return
     exact = {pair.source for pair in parts[0].pairs}
-    folded = {_fold(source) for source in exact}
+    folded = {twin_key(source) for source in exact}
     for part in parts[1:]:
         near = [
             index
             for index, pair in enumerate(part.pairs)
-            if pair.source not in exact and _fold(pair.source) in folded
+            if pair.source not in exact and twin_key(pair.source) in folded
         ]
         if near:
             yield part.finding(
@@ -180,7 +209,7 @@ def unseen_tokens(
         effect = "read as unknown" if side == "source" else "can never be written"
         name = "character" if kind == "char" else "word"
         for part in parts[1:]:
-            unseen = collections.Counter()
+            unseen: collections.Counter[str] = collections.Counter()
             lines = []
             for index, pair in enumerate(part.pairs):
                 new = split(getattr(pair, side)) - seen
@@ -199,7 +228,3 @@ def unseen_tokens(
 
 def _words(text: str) -> set[str]:
     return set(split_tokens(text, "word"))
-
-
-def _fold(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -1,4 +1,4 @@
-"""The verbs of `python -m keras_attention`, a module each, thin over the rest of the package.
+"""The verbs of the command line, a module each, thin over the rest of the package.
 
 A module has `run(arguments)`; its first docstring line is what `--help` says of the verb.
 """
@@ -6,21 +6,42 @@ A module has `run(arguments)`; its first docstring line is what `--help` says of
 from __future__ import annotations
 
 import os
+import pathlib
+import sys
+from collections.abc import Sequence
 
-from keras_attention._runtime.command_line import Parser
+from keras_attention._runtime.command_line import Parser, exit_with_user_errors
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.errors import UserError
+from keras_attention.text.repair import argument_bytes, repaired
+
+# For programs beside the package, such as the examples, that are commands as well.
+__all__ = [
+    "MODEL_HELP",
+    "VERBS",
+    "Parser",
+    "divide_cores",
+    "exit_with_user_errors",
+    "import_tensorflow_quietly",
+    "load_attention_translator",
+    "load_translator",
+    "program",
+    "verb_parser",
+]
 
 # In the order in which someone meets them; each with what stands behind it on the command line.
 VERBS = {
+    "train": "[--data PATH] [--out RUN]",
     "translate": "MODEL [TEXT ...]",
     "evaluate": "MODEL DATA.tsv",
     "check": "DATA",
+    "convert": "FILE --out FILE.tsv",
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
     "explain": "RUN [DATA.tsv] [--out DIR] [--only PART] [--train-baselines]",
+    "export": "RUN [--out EXPORT]",
     "serve": "EXPORT [--port 8501]",
 }
 
@@ -29,30 +50,68 @@ MODEL_HELP = "a run folder (several, joined by commas, as an ensemble), an expor
 
 def verb_parser(name: str, description: str) -> Parser:
     """A parser of one verb's options; `description` is its module's docstring."""
-    return Parser(prog=f"python -m keras_attention {name}", description=description)
+    door = name if pathlib.Path(sys.argv[0]).name == f"{name}.py" else None
+    return Parser(
+        prog=f"python {door}.py" if door else f"{program()} {name}", description=description
+    )
 
 
-def load_translator(path: str):
-    """`Translator.load`, with TensorFlow kept quiet, or not imported where it isn't needed."""
-    if not path.endswith(".tflite"):
+def program() -> str:
+    """How the user calls the verbs: the console script, or the package."""
+    script = pathlib.Path(sys.argv[0]).stem == "keras-attention"
+    return "keras-attention" if script else "python -m keras_attention"
+
+
+def add_engine_option(parser: Parser) -> None:
+    """Adds `--engine`, for verbs that read a model."""
+    from keras_attention.readers.translator import ENGINES
+
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        help="what computes: numpy (default), or tensorflow, the Keras model of a run or the "
+        "SavedModel of an export",
+    )
+
+
+def load_translator(path: str, engine: str | None = None):
+    """`Translator.load`, with TensorFlow kept quiet where it is needed at all."""
+    from keras_attention.readers.translator import Translator, needs_tensorflow
+
+    if needs_tensorflow(path, engine):
         divide_cores()
         import_tensorflow_quietly()
-    from keras_attention.readers.translator import Translator
-
     joined = "," in path and not os.path.exists(path)
-    return Translator.load(path.split(",") if joined else path)
+    return Translator.load(path.split(",") if joined else path, engine)
 
 
-def load_attention_translator(path: str, verb: str):
+def load_attention_translator(path: str, verb: str, engine: str | None = None):
     """`load_translator`, for verbs that need attention weights.
 
     Raises:
         UserError: the model has none.
     """
-    translator = load_translator(path)
+    translator = load_translator(path, engine)
     if not translator.has_attention:
         raise UserError(
             f"{path}: is a model without attention, so there is nothing to {verb}; train one with "
             "--attention dot"
         )
     return translator
+
+
+def texts_of_arguments(arguments: Sequence[str]) -> list[str]:
+    """Texts from the command line as every model reads them, with a warning where one is broken."""
+    return list(repaired(map(argument_bytes, arguments), lambda i: f"TEXT {i + 1}", stacklevel=3))
+
+
+def check_beam_width(width: int) -> None:
+    """Raises UserError for a `--beam-width` that `Translator.translate` does not take."""
+    from keras_attention.readers.translator import WHY_NOT_WIDER, WIDEST_BEAM
+
+    if width < 1:
+        raise UserError(f"--beam-width: must be at least 1. Received: {width}")
+    if width > WIDEST_BEAM:
+        raise UserError(
+            f"--beam-width: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
+        )

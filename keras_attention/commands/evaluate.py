@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 
-from keras_attention._runtime.quiet import import_tensorflow_quietly
-from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
+from keras_attention.commands import (
+    MODEL_HELP,
+    add_engine_option,
+    check_beam_width,
+    load_translator,
+    verb_parser,
+)
 from keras_attention.pairs.pair_files import read_pairs
 
 
@@ -15,9 +20,10 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("data", metavar="DATA.tsv", help="pairs to translate and compare")
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_engine_option(parser)
     options = parser.parse_args(arguments)
-    translator = load_translator(options.model)
-    import_tensorflow_quietly()  # the metrics need Keras, also where the model doesn't
+    check_beam_width(options.beam_width)
+    translator = load_translator(options.model, options.engine)
     from keras_attention.evaluation.evaluation import evaluate
 
     pairs = read_pairs(options.data, translator.source_kind, translator.target_kind)

@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import pathlib
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
+from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.explanation import PARTS
+from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
-from keras_attention.pairs.splits import load_splits
+from keras_attention.pairs.splits import Splits, StreamedSplits, load_part, open_splits
 
-# Names of the parts, here, so that --help and mistakes need no TensorFlow.
-PARTS = ("agreement", "interventions", "adversarial", "erasure", "alignment")
+if TYPE_CHECKING:  # so that --help and mistakes need no TensorFlow
+    from keras_attention.explanation.reporting.report import Report
+
 EXAMPLES = 500
 BAR = 30
 
 
 def run(arguments: list[str]) -> None:
+    options = _parse(arguments)
+    import_tensorflow_quietly()
+    import tensorflow as tf
+
+    from keras_attention._runtime.files import make_folder
+    from keras_attention.explanation.audit import audit_run, choose
+    from keras_attention.explanation.measures.attribution_model import SequenceAttributionModel
+    from keras_attention.explanation.pages.write import write_report
+    from keras_attention.readers.run import load_run
+
+    loaded = load_run(options.run)
+    SequenceAttributionModel(loaded)  # refuses a model without attention before data is read
+    pairs = _pairs(options, loaded.config)
+    splits = _splits(loaded.config) if options.train_baselines else None
+    chosen = choose(pairs, options.examples or len(pairs), options.seed)
+    out = make_folder(options.out or pathlib.Path("explanations") / _name(options.run))
+    tf.config.experimental.enable_op_determinism()
+    # Trainings of baselines draw bars; what this command prints is the outcome.
+    with contextlib.redirect_stdout(sys.stderr):
+        report = audit_run(
+            loaded,
+            chosen,
+            options.seed,
+            parts=(options.only,) if options.only else PARTS,
+            progress=_show_progress,
+            splits=splits,
+        )
+    write_report(report, out)
+    _print_outcomes(report)
+    print(out / "report.html")
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = verb_parser("explain", __doc__)
     parser.add_argument("run", metavar="RUN", help="a run folder")
     parser.add_argument(
@@ -46,55 +87,44 @@ def run(arguments: list[str]) -> None:
             raise UserError(
                 f"--{name}: must be at least {least}. Received: {getattr(options, name)}"
             )
+    return options
 
-    import_tensorflow_quietly()
-    import tensorflow as tf
 
-    from keras_attention._runtime.files import make_folder
-    from keras_attention.explanation.audit import audit_run, choose
-    from keras_attention.explanation.measures.subject import SequenceSubject
-    from keras_attention.explanation.pages.write import write_report
-    from keras_attention.readers.run import load_run
+def _pairs(options: argparse.Namespace, config: Config) -> list[Pair]:
+    """The pairs to audit: those of DATA.tsv, else the test part of the run's data."""
+    kinds = config.source_tokens, config.target_tokens
+    if options.data is not None:
+        return read_pairs(options.data, *kinds)
+    with _told_what_to_do("give DATA.tsv"):
+        return load_part(config.data, "test", config.seed, *kinds)
 
-    loaded = load_run(options.run)
-    SequenceSubject(loaded)  # refuses a model without attention before data is read
-    pairs, train = _pairs(options, loaded.config)
-    count = options.examples or len(pairs)
-    out = make_folder(options.out or pathlib.Path("explanations") / _name(options.run))
-    tf.config.experimental.enable_op_determinism()
-    report = audit_run(
-        loaded,
-        choose(pairs, count, options.seed),
-        options.seed,
-        parts=(options.only,) if options.only else PARTS,
-        progress=_show_progress,
-        train=train,
-    )
-    write_report(report, out)
+
+def _splits(config: Config) -> Splits | StreamedSplits:
+    """All that the run was trained on; large training data stay in their files."""
+    with _told_what_to_do("leave out --train-baselines"):
+        return open_splits(
+            config.data,
+            config.seed,
+            config.source_tokens,
+            config.target_tokens,
+            in_memory=config.shuffle_buffer,
+        )
+
+
+@contextlib.contextmanager
+def _told_what_to_do(wish: str) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"the data that the run was trained on: {error}; or {wish}") from None
+
+
+def _print_outcomes(report: Report) -> None:
     for judgement in report.verdict.judgements:
         value = judgement.number.value
         shown = "undefined" if value is None else f"{value:.3f}"
         print(f"{judgement.outcome:>9}  {judgement.criterion.question} {shown}")
     print(f"{report.verdict.overall}: {report.verdict.reason}")
-    print(out / "report.html")
-
-
-def _pairs(options, config):
-    """The pairs to audit, and those to train baselines on or None."""
-    splits = None
-    if options.data is None or options.train_baselines:
-        try:
-            splits = load_splits(
-                config.data, config.seed, config.source_tokens, config.target_tokens
-            )
-        except UserError as error:
-            wish = "give DATA.tsv" if options.data is None else "leave out --train-baselines"
-            raise UserError(f"the data that the run was trained on: {error}; or {wish}") from None
-    if options.data is not None:
-        pairs = read_pairs(options.data, config.source_tokens, config.target_tokens)
-    else:
-        pairs = splits.test
-    return pairs, (splits.train if options.train_baselines else None)
 
 
 def _name(path: str) -> str:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from keras_attention.commands import MODEL_HELP, load_attention_translator, verb_parser
+from keras_attention.commands import (
+    MODEL_HELP,
+    add_engine_option,
+    load_attention_translator,
+    texts_of_arguments,
+    verb_parser,
+)
 
 
 def run(arguments: list[str]) -> None:
@@ -21,11 +27,13 @@ def run(arguments: list[str]) -> None:
         default="colour",
         help="light to dark blue, or black to white as in the article (default: colour)",
     )
+    add_engine_option(parser)
     options = parser.parse_intermixed_args(arguments)
-    translator = load_attention_translator(options.model, "plot")
+    translator = load_attention_translator(options.model, "plot", options.engine)
     from keras_attention.plots.heatmap import plot_attention_grid, save_figure
 
-    translations = translator.translate(options.texts)
-    titles = [f"{text} → {t.text}" for text, t in zip(options.texts, translations, strict=True)]
+    texts = texts_of_arguments(options.texts)
+    translations = translator.translate(texts)
+    titles = [f"{text} → {t.text}" for text, t in zip(texts, translations, strict=True)]
     figure = plot_attention_grid(translations, titles=titles, style=options.style)
     print(save_figure(figure, options.out))

@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from keras_attention._runtime.command_line import Parser
+from keras_attention.commands import verb_parser
 from keras_attention.config import Config, flag_of, merge, read_config_file, type_of
 from keras_attention.errors import UserError
 
 
 def parse_training_config(arguments: list[str], description: str) -> Config:
-    """The config that a command line of `train.py` asks for.
+    """The config that a command line of `train` asks for.
 
     Raises:
         UserError: an unknown option, a bad value, or a bad config file.
     """
-    parser = Parser(description=description)
+    parser = verb_parser("train", description)
     groups: dict[str, argparse._ArgumentGroup] = {}
     for field in dataclasses.fields(Config):
         title = field.metadata["group"]
@@ -29,13 +29,17 @@ def parse_training_config(arguments: list[str], description: str) -> Config:
         _add_option(groups[title], field)
     flags = vars(parser.parse_args(arguments))
     path = flags.pop("config", None)
+    fields = read_config_file(path) if path else {}
     try:
-        fields = read_config_file(path) if path else {}
         return merge(fields, flags)
     except UserError as error:
-        if path and not flags and str(error).startswith("--"):
-            raise UserError(f"{path}: {error}") from None
-        raise
+        # Each value of the file is good: two options do not go together.
+        flag = str(error).partition(":")[0].removeprefix("--").replace("-", "_")
+        if not path:
+            raise
+        if flag in flags:
+            raise UserError(f"{error}; the other options are those of {path}") from None
+        raise UserError(f"{path}: {error}") from None
 
 
 def _add_option(group, field: dataclasses.Field) -> None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from keras_attention.commands import MODEL_HELP, load_translator, verb_parser
+from keras_attention._runtime.standard_streams import lines_as_they_come, write_line
+from keras_attention.commands import (
+    MODEL_HELP,
+    add_engine_option,
+    check_beam_width,
+    load_translator,
+    texts_of_arguments,
+    verb_parser,
+)
 from keras_attention.errors import UserError
+from keras_attention.pairs.lines import strip_line
+from keras_attention.text.repair import repaired
 
 LINES_AT_ONCE = 1024
 
@@ -26,36 +38,40 @@ def run(arguments: list[str]) -> None:
         metavar="P",
         help="abstain below this confidence: print an empty line (with --scores still its scores)",
     )
+    add_engine_option(parser)
     options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
-    if options.beam_width < 1:
-        raise UserError(f"--beam-width: must be at least 1. Received: {options.beam_width}")
+    check_beam_width(options.beam_width)
     if not 0.0 <= options.min_confidence <= 1.0:
         raise UserError(
             f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
         )
-    translator = load_translator(options.model)
-    # What is no UTF-8 on the command line arrives as surrogates: back to the bytes that it was.
-    given = [text.encode("utf-8", "surrogateescape") for text in options.texts]
-    for texts in _chunks(given or _lines_of_standard_input()):
+    translator = load_translator(options.model, options.engine)
+    given = texts_of_arguments(options.texts)
+    for texts in _in_chunks(given) if given else _from_standard_input():
         for result in translator.translate(texts, options.beam_width):
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
-            sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
-        sys.stdout.buffer.flush()
+            write_line(line)
+        sys.stdout.flush()
 
 
-def _lines_of_standard_input() -> Iterator[bytes]:
-    for line in sys.stdin.buffer:
-        yield line.removesuffix(b"\n").removesuffix(b"\r")
+def _in_chunks(texts: list[str]) -> Iterator[list[str]]:
+    for first in range(0, len(texts), LINES_AT_ONCE):
+        yield texts[first : first + LINES_AT_ONCE]
 
 
-def _chunks(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
+def _from_standard_input() -> Iterator[list[str]]:
+    """Repaired lines, together as they came."""
+    sizes: collections.deque[int] = collections.deque()
+
+    def lines() -> Iterator[bytes]:
+        numbers = itertools.count(1)
+        for chunk in lines_as_they_come(LINES_AT_ONCE):
+            sizes.append(len(chunk))
+            for line in chunk:
+                yield strip_line(next(numbers), line)
+
+    texts = repaired(lines(), lambda index: f"line {index + 1} of standard input")
     for text in texts:
-        chunk.append(text)
-        if len(chunk) == LINES_AT_ONCE:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
+        yield [text, *itertools.islice(texts, sizes.popleft() - 1)]

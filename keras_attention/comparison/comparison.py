@@ -17,6 +17,7 @@ from keras_attention.config import Config
 from keras_attention.datasets.string_tasks import TASKS, generate
 from keras_attention.evaluation.evaluation import Evaluation
 from keras_attention.evaluation.metrics import pointing_accuracy
+from keras_attention.pairs.alignment import carry_links
 from keras_attention.pairs.splits import Splits, load_splits
 from keras_attention.readers.run_folder import CHECKPOINT, check_startable
 from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
@@ -180,11 +181,12 @@ def _train_one(config: Config, task: Task, model: Model, log: Callable[[str], No
 def _pointing(test: Evaluation, task: Task) -> float | None:
     pairs = zip(test.translations, task.splits.test, strict=True)
     right = [
-        (translation.attention_weights, pair.alignment)
+        (translation.attention_weights, links)
         for translation, pair in pairs
         if translation.attention_weights is not None
         and pair.alignment is not None
         and translation.text == pair.target
+        and (links := carry_links(pair.alignment, pair.source, translation.source_tokens))
     ]
     return pointing_accuracy(*zip(*right, strict=True)) if right else None
 

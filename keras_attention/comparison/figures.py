@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from keras_attention.comparison.comparison import Result
-from keras_attention.plots.figure_files import fixed_settings
+from keras_attention.plots.figure_files import matplotlib_defaults
 
 # Okabe and Ito's palette, told apart by people of any colour vision. What a model of another name
 # gets comes after the three.
@@ -107,7 +107,7 @@ def _draw_figure(
 ) -> Figure:
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     rows = -(-len(panels) // columns)
-    with fixed_settings():
+    with matplotlib_defaults():
         figure = Figure(
             figsize=(PANEL_WIDTH * columns, PANEL_HEIGHT * rows + 0.4),
             dpi=110,

@@ -18,12 +18,13 @@ import random
 import re
 import string
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from keras_attention.datasets.generator_command import run, shuffled
+from keras_attention._runtime.command_line import exit_with_user_errors
+from keras_attention.datasets.generator_command import Sizes, run, shuffled
 from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import Link
 from keras_attention.pairs.lines import iterate_raw_lines, strip_line
@@ -31,7 +32,7 @@ from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
 
 FIRST_YEAR, LAST_YEAR = 1969, 2068
-SIZES = Splits(train=45_000, valid=2_500, test=5_000)
+SIZES = Sizes(train=45_000, valid=2_500, test=5_000)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +138,21 @@ class _Reading(NamedTuple):
     day: tuple[int, int]
 
 
+# Of the characters of YYYY-MM-DD.
+TARGET_FIELDS = ("year",) * 4 + ("separator",) + ("month",) * 2 + ("separator",) + ("day",) * 2
+# To try a model with, by language.
+SAMPLE_SOURCES = {
+    "en": (
+        "September 27, 1994",
+        "3 May 2021",
+        "12/31/99",
+        "SEPT 20, 1992",
+        "Tuesday, July 4, 2017",
+    ),
+    "ko": ("1994년 9월 27일", "2016년 5월 24일 화요일", "1988년5월14일"),
+}
+
+
 def form_of(source: str) -> str | None:
     """The name of the form in FORMS that a source is written in, None if in none of them."""
     reading = _read(source)
@@ -191,23 +207,33 @@ def generate(seed: int) -> Splits:
     while date.year <= LAST_YEAR:
         days.setdefault((date.month, date.day), []).append(date)
         date += datetime.timedelta(days=1)
-    parts = Splits([], [], [])
+    train: list[datetime.date] = []
+    valid: list[datetime.date] = []
+    test: list[datetime.date] = []
     for dates in days.values():
         dates = shuffled(dates, rng)
         tenth, twentieth = len(dates) // 10, len(dates) // 20
-        parts.test.extend(dates[:tenth])
-        parts.valid.extend(dates[tenth : tenth + twentieth])
-        parts.train.extend(dates[tenth + twentieth :])
+        test.extend(dates[:tenth])
+        valid.extend(dates[tenth : tenth + twentieth])
+        train.extend(dates[tenth + twentieth :])
     return Splits(
-        *(_generate_part(dates, size, rng) for dates, size in zip(parts, SIZES, strict=True))
+        _generate_part(train, SIZES.train, rng),
+        _generate_part(valid, SIZES.valid, rng),
+        _generate_part(test, SIZES.test, rng),
     )
 
 
 def read_book_dates(path: str | os.PathLike, keep_padding: bool = False) -> list[Pair]:
     """Pairs of the file `date.txt` of "Deep Learning from Scratch 2" (K. Saitoh), no alignment.
 
-    Its lines are `source`, spaces up to 29 characters, `_`, `YYYY-MM-DD`. The book's model reads
-    the spaces, too (`keep_padding`). Raises UserError where the file is another.
+    Its lines are `source`, spaces up to 29 characters, `_`, `YYYY-MM-DD`.
+
+    Args:
+        path: Of the file.
+        keep_padding: Keep the spaces behind a source, which the book's model reads too.
+
+    Raises:
+        UserError: the file is another.
     """
     pairs = []
     for number, raw in iterate_raw_lines(path):
@@ -280,6 +306,9 @@ def _full_year(digits: str) -> int:
     return year + (1900 if year >= FIRST_YEAR % 100 else 2000)
 
 
+_CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
+
+
 def _generate_part(dates: list[datetime.date], size: int, rng: random.Random) -> list[Pair]:
     """`size` pairs with distinct sources; each form has its share, each date a turn."""
     turns = _endless(dates, rng)
@@ -288,7 +317,7 @@ def _generate_part(dates: list[datetime.date], size: int, rng: random.Random) ->
     total, weight_done = sum(form.weight for form in FORMS), 0
     for form in FORMS:
         weight_done += form.weight
-        variants = itertools.cycle(itertools.product(form.templates, (str, str.lower, str.upper)))
+        variants = itertools.cycle(itertools.product(form.templates, _CASES))
         while len(pairs) < size * weight_done // total:
             template, case = next(variants)
             date = next(septembers if "{sept}" in template else turns)
@@ -319,5 +348,10 @@ def _write_field(date: datetime.date, field: str, locale: str) -> str:
     return format_date(date, _CLDR_FIELDS[field], locale=locale)
 
 
+def main(arguments: list[str]) -> None:
+    """Writes the data set into a folder."""
+    run("dates", "data/dates", generate, arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(run("dates", "data/dates", generate, sys.argv[1:]))
+    exit_with_user_errors(main, sys.argv[1:])

@@ -14,14 +14,17 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from keras_attention.datasets.generator_command import run, shuffled
+from keras_attention._runtime.command_line import exit_with_user_errors
+from keras_attention.datasets.generator_command import Sizes, run, shuffled
 from keras_attention.pairs.alignment import Link
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
 
-SIZES = Splits(train=1_000, valid=100, test=100)
+SIZES = Sizes(train=1_000, valid=100, test=100)
 # Never in training: whoever reads it in a figure can be sure that it was not learnt by heart.
 TITLE = ("나 는 고양이 로소이다", "I am a cat")
+# To try a model with, by language.
+SAMPLE_SOURCES = {"ko": (TITLE[0], "우리 는 고양이 를 그린다")}
 
 
 class _Person(NamedTuple):
@@ -98,8 +101,8 @@ def generate(seed: int) -> Splits:
         groups.setdefault(pair.target, []).append(pair)
     title = groups.pop(TITLE[1])
     order = shuffled(groups.values(), rng)
-    parts = []
-    for size, first in ((SIZES.test, title), (SIZES.valid, []), (SIZES.train, [])):
+    parts: list[list[Pair]] = []
+    for size, first in zip(SIZES[::-1], (title, [], []), strict=True):
         part = list(first)
         while len(part) < size:
             part.extend(order.pop())
@@ -169,7 +172,7 @@ def _places() -> Iterator[Pair]:
 
 
 def _states() -> Iterator[Pair]:
-    degrees = (([], []), ([("아주", "very")], [("very", "very")]))
+    degrees: tuple[tuple[list, list], ...] = (([], []), ([("아주", "very")], [("very", "very")]))
     for person, (korean, english), (adverb, very) in itertools.product(_PERSONS, _STATES, degrees):
         for state, be in zip(korean, (person.present, person.past), strict=True):
             # The Korean word is the state and its tense at once.
@@ -205,5 +208,10 @@ def _pair(source: list[tuple[str, str]], target: list[tuple[str, str]]) -> Pair:
     )
 
 
+def main(arguments: list[str]) -> None:
+    """Writes the data set into a folder."""
+    run("phrases", "data/phrases", generate, arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(run("phrases", "data/phrases", generate, sys.argv[1:]))
+    exit_with_user_errors(main, sys.argv[1:])

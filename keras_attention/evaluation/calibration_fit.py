@@ -16,6 +16,8 @@ from keras_attention.readers.calibration import IDENTITY, LEAST_DOUBT, Calibrati
 PULL = 1.0
 
 _NEWTON_STEPS = 100
+# Which slopes may be bound to 0: none, either, both.
+_BOUND: tuple[list[int], ...] = ([], [0], [1], [0, 1])
 
 
 def fit(
@@ -31,20 +33,20 @@ def fit(
     Raises:
         ValueError: the three differ in number, or there is no answer.
     """
-    right = np.asarray(right, np.float64)
+    hits = np.asarray(right, np.float64)
     log_p = np.asarray(log_probabilities, np.float64)
-    if not len(right) == len(log_p) == len(lengths) or not len(right):
+    if not len(hits) == len(log_p) == len(lengths) or not len(hits):
         raise ValueError(
             "log_probabilities, lengths and right must be as many, and at least one. Received: "
-            f"{len(log_p)}, {len(lengths)} and {len(right)}"
+            f"{len(log_p)}, {len(lengths)} and {len(hits)}"
         )
     doubt = 1.0 + LEAST_DOUBT - np.exp(np.minimum(log_p, 0.0))
     features = np.stack([log_p, -np.log(doubt), np.ones_like(log_p), np.asarray(lengths)], axis=1)
     # The problem is convex: its bound solution is free in some slopes and 0 in the others.
-    solutions = [_newton(features, right, fixed) for fixed in ([], [0], [1], [0, 1])]
+    solutions = [_newton(features, hits, fixed) for fixed in _BOUND]
     best = min((s for s in solutions if s[0][:2].min() >= 0), key=_loss_of)
     a, b, c, d = (float(value) for value in best[0])
-    return Calibration(a, b, c, d, len(right), int((1 - right).sum()))
+    return Calibration(a, b, c, d, len(hits), int((1 - hits).sum()))
 
 
 def _loss_of(solution: tuple[np.ndarray, float]) -> float:

@@ -33,13 +33,17 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
     Answers are put into `BINS` bins of equal width by confidence; a bin's distance is that of its
     mean confidence from its share of right answers, and counts by the number of its answers.
 
+    Args:
+        confidences: One for each answer, in 0..1.
+        right: Whether each answer was right, as many.
+
     Raises:
         ValueError: the two differ in number, or there are none.
     """
-    confidences, right = _checked(confidences, right)
-    bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
-    gaps = np.bincount(bins, weights=confidences - right, minlength=BINS)
-    return float(np.abs(gaps).sum() / len(right))
+    sure, hits = _checked(confidences, right)
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    gaps = np.bincount(bins, weights=sure - hits, minlength=BINS)
+    return float(np.abs(gaps).sum() / len(hits))
 
 
 def auroc(scores: Sequence[float], right: Sequence[bool]) -> float | None:
@@ -47,17 +51,21 @@ def auroc(scores: Sequence[float], right: Sequence[bool]) -> float | None:
 
     The area under the receiver operating characteristic. None where all are right or all wrong.
 
+    Args:
+        scores: One for each answer, for example its confidence.
+        right: Whether each answer was right, as many.
+
     Raises:
         ValueError: the two differ in number, or there are none.
     """
-    scores, right = _checked(scores, right)
-    positives = int(right.sum())
-    negatives = len(right) - positives
+    values, hits = _checked(scores, right)
+    positives = int(hits.sum())
+    negatives = len(hits) - positives
     if not positives or not negatives:
         return None
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean_ranks = np.cumsum(counts) - (counts - 1) / 2  # from 1, equal scores share theirs
-    rank_sum = mean_ranks[place][right == 1].sum()
+    rank_sum = mean_ranks[place][hits == 1].sum()
     return float((rank_sum - positives * (positives + 1) / 2) / (positives * negatives))
 
 
@@ -70,17 +78,22 @@ def accuracy_coverage(
 
     Answers as sure as the last one of a coverage are answered too: they cannot be told apart.
 
+    Args:
+        confidences: One for each answer, in 0..1.
+        right: Whether each answer was right, as many.
+        coverages: Shares of the answers, above 0 and up to 1.
+
     Raises:
         ValueError: the two differ in number, or there are none.
     """
-    confidences, right = _checked(confidences, right)
-    falling = np.sort(confidences)[::-1]
+    sure, hits = _checked(confidences, right)
+    falling = np.sort(sure)[::-1]
     points = []
     for coverage in coverages:
-        least = falling[max(round(coverage * len(right)), 1) - 1]
-        answered = confidences >= least
+        least = falling[max(round(coverage * len(hits)), 1) - 1]
+        answered = sure >= least
         points.append(
-            CoveragePoint(float(answered.mean()), float(least), float(right[answered].mean()))
+            CoveragePoint(float(answered.mean()), float(least), float(hits[answered].mean()))
         )
     return tuple(points)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from keras_attention.evaluation.attention_spread import AttentionSpread, attention_spread
 from keras_attention.evaluation.calibration_fit import fit
 from keras_attention.evaluation.confidence import (
     BINS,
@@ -13,12 +14,13 @@ from keras_attention.evaluation.confidence import (
     auroc,
     expected_calibration_error,
 )
-from keras_attention.evaluation.metrics import exact_match, token_error_rate
+from keras_attention.evaluation.metrics import edit_distance, exact_match, token_error_rate
+from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
-from keras_attention.readers.calibration import Calibration
+from keras_attention.readers.calibration import Calibration, reservation
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
-from keras_attention.text.tokens import split_tokens
+from keras_attention.text.tokens import TokenKind, split_tokens
 
 # Upper bounds of source lengths in tokens; the last slice is open.
 LENGTH_BOUNDS = (*range(5, 65, 5), 80, 100, 150, 200)
@@ -40,14 +42,17 @@ class Evaluation:
 
     Attributes:
         n: Number of pairs.
-        exact_match: Share of outputs equal to their target to the last character.
-        token_error_rate: Edits per target token.
+        exact_match: Share of outputs equal to a target of their source to the last character.
+        token_error_rate: Edits per target token; of several targets, from the nearest.
         by_length: The same exact match in slices of the source's length.
         calibration_error: See `confidence.expected_calibration_error`.
         auroc: Of the confidence, right against wrong; None where all are right or all wrong.
         coverage: Exact match among the surest answers, by how many are given.
-        right: Whether each output equals its target, in the order of the pairs.
+        right: Whether each output equals a target of its source, in the order of the pairs.
         translations: The outputs, in the order of the pairs.
+        sources_with_several: Sources that stand in the pairs with several targets.
+        own_target_match: Share of outputs equal to the target of their own pair.
+        own_target_ceiling: The most that `own_target_match` can be: one answer a source.
     """
 
     n: int
@@ -59,6 +64,9 @@ class Evaluation:
     coverage: tuple[CoveragePoint, ...]
     right: tuple[bool, ...]
     translations: tuple[Translation, ...]
+    sources_with_several: int = 0
+    own_target_match: float | None = None
+    own_target_ceiling: float = 1.0
 
     def summary(self) -> dict:
         """The three figures that `metrics.json` holds for a data set."""
@@ -73,9 +81,22 @@ class Evaluation:
         return self.summary() | {
             "by_length": [dataclasses.asdict(part) for part in self.by_length],
             "expected_calibration_error": self.calibration_error,
+            "calibration_reservation": self.reservation,
             "auroc": self.auroc,
             "coverage": [dataclasses.asdict(point) for point in self.coverage],
+            "sources_with_several_targets": self.sources_with_several,
+            "own_target_match": self.own_target_match,
+            "own_target_ceiling": self.own_target_ceiling,
         }
+
+    @property
+    def reservation(self) -> str | None:
+        """Why the figures of confidence say little here; None where they do."""
+        return reservation(self.n, self.right.count(False))
+
+    def attention_spread(self) -> AttentionSpread | None:
+        """How much attention moves; None for a model without attention."""
+        return attention_spread(each.attention_weights for each in self.translations)
 
     def fit_calibration(self) -> Calibration:
         """The map from log-probability to confidence that fits these outputs best."""
@@ -89,6 +110,7 @@ class Evaluation:
         """All figures as lines for people."""
         lines = [
             f"exact match: {self.exact_match:.4f} (n={self.n})",
+            *self._several_text(),
             f"token error rate: {self.token_error_rate:.4f}",
             "exact match by source length:",
         ]
@@ -97,6 +119,8 @@ class Evaluation:
             for part in self.by_length
         ]
         lines.append(f"expected calibration error ({BINS} bins): {self.calibration_error:.4f}")
+        if self.reservation is not None:
+            lines.append(f"  says little: {self.reservation}")
         if self.auroc is not None:
             lines.append(f"AUROC of the confidence, right against wrong: {self.auroc:.4f}")
         lines.append("exact match of the surest answers:")
@@ -107,12 +131,30 @@ class Evaluation:
         ]
         return "\n".join(lines)
 
+    def _several_text(self) -> list[str]:
+        if not self.sources_with_several:
+            return []
+        count = self.sources_with_several
+        sources = "1 source has" if count == 1 else f"{count:,} sources have"
+        return [
+            f"  {sources} several targets, and an answer is right if it is one of them; it is the "
+            f"line's own in {self.own_target_match:.4f}, which for any model is at most "
+            f"{self.own_target_ceiling:.4f}"
+        ]
+
 
 def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1) -> Evaluation:
-    """Translates all sources and compares with the targets; no target is shown to the model."""
+    """Translates all sources and compares with the targets; no target is shown to the model.
+
+    Where a source stands in several pairs, an output is right if it is the target of one of them.
+    """
     translations = translator.translate([pair.source for pair in pairs], beam_width)
+    answers = Answers(pairs)
     outputs = [translation.text for translation in translations]
-    references = [pair.target for pair in pairs]
+    references = [
+        _nearest(translation, pair, answers, translator.target_kind)
+        for translation, pair in zip(translations, pairs, strict=True)
+    ]
     confidences = [translation.confidence for translation in translations]
     right = tuple(a == b for a, b in zip(outputs, references, strict=True))
     return Evaluation(
@@ -128,7 +170,25 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
         coverage=accuracy_coverage(confidences, right),
         right=right,
         translations=tuple(translations),
+        sources_with_several=answers.sources_with_several,
+        own_target_match=exact_match(outputs, [pair.target for pair in pairs]),
+        own_target_ceiling=answers.ceiling,
     )
+
+
+def _nearest(translation: Translation, pair: Pair, answers: Answers, kind: TokenKind) -> str:
+    """Of a source's targets the one with the fewest edits from the output, its own among equals."""
+    targets = answers.targets(pair.source)
+    if len(targets) == 1 or translation.text == pair.target:
+        return pair.target
+    if translation.text in targets:
+        return translation.text
+
+    def edits(target: str) -> tuple[int, bool]:
+        distance = edit_distance(translation.target_tokens, split_tokens(target, kind))
+        return distance, target != pair.target
+
+    return min(targets, key=edits)
 
 
 def _by_length(translations, outputs, references) -> tuple[LengthSlice, ...]:

@@ -11,6 +11,10 @@ from rapidfuzz.distance import Levenshtein
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
     """Share of outputs that equal their reference to the last character.
 
+    Args:
+        outputs: What a model answered.
+        references: The right answers, as many.
+
     Raises:
         ValueError: the two differ in number, or there are none.
     """

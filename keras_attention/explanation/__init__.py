@@ -6,3 +6,15 @@ Three floors: `measures` opens a model and measures it, `reporting` judges by on
 thresholds, `pages` shows the result; `audit` calls them. Definitions and sources:
 docs/explanation.md.
 """
+
+# What can be measured, in the order of the report; here, so that --help needs no TensorFlow.
+PARTS = (
+    "agreement",
+    "interventions",
+    "adversarial",
+    "erasure",
+    "contrast",
+    "randomised",
+    "stability",
+    "alignment",
+)

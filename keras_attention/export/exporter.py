@@ -7,6 +7,7 @@ import math
 import pathlib
 import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping
 
 import keras
@@ -14,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.files import make_folder
+from keras_attention._runtime.os_errors import describe
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import (
     HOSTILE_SOURCES,
@@ -23,33 +25,46 @@ from keras_attention.evaluation.parity import (
 )
 from keras_attention.export.litert import write_litert
 from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
-from keras_attention.export.saved_model import write_saved_model
+from keras_attention.export.requirements import needs
+from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
+from keras_attention.export.weights import write_run_weights
 from keras_attention.models.inference import InferenceModel
-from keras_attention.pairs.splits import load_splits
+from keras_attention.pairs.splits import load_part
+from keras_attention.readers.engine_reader import EngineReader
 from keras_attention.readers.export_layout import (
     BUILDING,
     FORMAT,
     INFERENCE,
     LITERT,
     SERVING,
+    WEIGHTS,
     write_manifest,
 )
 from keras_attention.readers.litert_reader import LiteRTReader
 from keras_attention.readers.run import Run
 from keras_attention.readers.run_folder import is_run
 from keras_attention.readers.run_reader import RunReader
+from keras_attention.readers.saved_model_files import load_saved_model, reason_of
 from keras_attention.readers.saved_model_reader import SavedModelReader
-from keras_attention.readers.translator import Translator
+from keras_attention.readers.translator import POSITIONS_PER_BATCH, Translator
+from keras_attention.text.repair import repair
 from keras_attention.version import __version__
 
 # Texts of the run's test data that every artefact is checked on.
 CHECKED = 5000
+RANDOM_SOURCES = 500  # where there are no test data
 LEAST_SOURCE_LENGTH = 64
 
 # What an export can be asked for. Above the last two a hypothesis that does not exist could win a
 # beam, and phones run out of memory.
-RANGES = {"beam_width": (1, 1000), "length_penalty": (0, 2), "longest_source": (1, 100_000)}
+RANGES = {
+    "beam_width": (1, 1000),
+    "length_penalty": (0, 2),
+    "longest_source": (1, 100_000),
+    "longest_text": (1, 1_000_000),
+    "largest_batch": (POSITIONS_PER_BATCH, 2**40),  # what our own readers send at once
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +76,7 @@ class ExportOptions:
         beam_width: Hypotheses of the `beam` signature.
         length_penalty: See `decoding.beam_search`.
         longest_source: Tokens that the LiteRT files read.
+        longest_text, largest_batch: See `saved_model.ServingLimits`.
 
     Raises:
         UserError: a number is out of range.
@@ -70,6 +86,8 @@ class ExportOptions:
     beam_width: int = 5
     length_penalty: float = 0.0
     longest_source: int = LEAST_SOURCE_LENGTH
+    longest_text: int = ServingLimits.longest_text
+    largest_batch: int = ServingLimits.largest_batch
 
     def __post_init__(self):
         for name, (least, most) in RANGES.items():
@@ -120,8 +138,12 @@ def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptio
             publish(aside, out, {row.artefact: _figures(row) for row in rows})
         except OSError as error:
             raise UserError(
-                f"{out}: cannot be written to: {error.strerror or error}; make room, or choose "
-                "another folder with --out"
+                f"{out}: cannot be written to: "
+                f"{describe(error, 'choose another folder with --out')}"
+            ) from None
+        except (tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError) as error:
+            raise UserError(
+                f"{out}: cannot be written to: {reason_of(error)}; choose another folder with --out"
             ) from None
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -129,18 +151,34 @@ def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptio
 
 
 def checked_sources(run: Run) -> list[str]:
-    """Sources to check an export on: of the run's test pairs, or random ones without its data."""
+    """Sources to check an export on: of the run's test pairs.
+
+    Where its data cannot be read, they are random ones, and a warning says so.
+    """
     config = run.config
     try:
-        splits = load_splits(config.data, config.seed, config.source_tokens, config.target_tokens)
-    except UserError:
-        return random_sources(run, 500)
-    return [pair.source for pair in splits.test[:CHECKED]]
+        pairs = load_part(
+            config.data, "test", config.seed, config.source_tokens, config.target_tokens
+        )
+    except UserError as error:
+        warnings.warn(
+            f"the run's test data cannot be read ({error}); checking on {RANDOM_SOURCES} random "
+            "sources, and the LiteRT files read "
+            f"{LEAST_SOURCE_LENGTH} tokens unless --longest-source says otherwise",
+            stacklevel=2,
+        )
+        return random_sources(run, RANDOM_SOURCES)
+    return [pair.source for pair in pairs[:CHECKED]]
 
 
 def longest_source_of(run: Run, sources: list[str]) -> int:
     """Tokens that LiteRT files should read: 64, or the longest of `sources` if that is longer."""
     return max(LEAST_SOURCE_LENGTH, *(len(run.source.split(source)) for source in sources))
+
+
+def longest_text_of(sources: list[str]) -> int:
+    """Characters that the SavedModel should read: 4,096, or the longest of `sources` if longer."""
+    return max([ServingLimits.longest_text, *map(len, sources)])
 
 
 def random_sources(run: Run, n: int) -> list[str]:
@@ -154,15 +192,17 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     """Lays everything out as an export of version 1 whose manifest has no figures yet."""
     folder = aside / SERVING / options.name / "1"
     folder.parent.mkdir(parents=True)
-    write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty)
-    served = tf.saved_model.load(str(folder))
+    limits = ServingLimits(options.longest_text, options.largest_batch)
+    write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty, limits)
+    served = load_saved_model(folder)
     replay_warmup(served, folder)
     inference = _inference_model(run)
     inference(tf.zeros([1, 1], tf.int32))  # Keras saves the weights of what was called once
     inference.save(aside / INFERENCE)
     (aside / LITERT).mkdir()
     write_litert(run, aside / LITERT, options.name, options.longest_source)
-    write_manifest(aside, _description(run, options, served.signatures))
+    write_run_weights(run, aside, options.name, options.beam_width, options.length_penalty)
+    write_manifest(aside, _description(run, options, aside, served.signatures))
 
 
 def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOptions) -> list[Row]:
@@ -172,7 +212,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
         UserError: one that must agree does not.
     """
     name, beam_width = options.name, options.beam_width
-    texts = [*sources, *HOSTILE_SOURCES]
+    texts = [*sources, *map(repair, HOSTILE_SOURCES)]  # nobody is to be warned of our own bytes
     penalty = options.length_penalty
     keras_model = Translator(
         RunReader(_inference_model(run), run.source, run.target, run.calibration)
@@ -181,9 +221,14 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     beams = keras_model.translate(texts, beam_width, penalty)
 
     def row(artefact: str, translator: Translator, reference, width: int = 1) -> Row:
-        # Only LiteRT has a longest source; what is longer it cuts, so that it cannot agree.
+        # What is longer LiteRT cuts and the SavedModel refuses, so that they cannot agree.
         longest = options.longest_source if artefact.startswith(LITERT) else math.inf
-        rows = [i for i, t in enumerate(greedy) if len(t.source_tokens) <= longest]
+        longest_text = options.longest_text if artefact.startswith(SERVING) else math.inf
+        rows = [
+            i
+            for i, (text, answer) in enumerate(zip(texts, greedy, strict=True))
+            if len(answer.source_tokens) <= longest and len(text) <= longest_text
+        ]
         read = [texts[i] for i in rows]
         theirs = translator.translate(read, width, penalty)
         typical = sorted(read, key=len)[len(read) // 2]
@@ -200,11 +245,15 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     )
     saved_model = Translator(SavedModelReader(aside))
     plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
+    litert = [Translator(LiteRTReader(aside / path)) for path in (plain, quantised)]
+    weights, engine = f"{WEIGHTS}/{name}.safetensors", Translator(EngineReader.load_export(aside))
     rows = [
         row(INFERENCE, Translator(reloaded), greedy),
         row(f"{SERVING}/{name}", saved_model, greedy),
         row(f"{SERVING}/{name} beam", saved_model, beams, beam_width),
-        row(plain, Translator(LiteRTReader(aside / plain)), greedy),
+        row(weights, engine, greedy),
+        row(f"{weights} beam", engine, beams, beam_width),
+        row(plain, litert[0], greedy),
     ]
     for checked in rows:
         if not checked.parity.holds:
@@ -213,14 +262,16 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
                 f"{checked.parity.first_difference}"
             )
     # Quantised weights are other weights: what differs is told, not refused.
-    return [*rows, row(quantised, Translator(LiteRTReader(aside / quantised)), greedy)]
+    return [*rows, row(quantised, litert[1], greedy)]
 
 
 def _inference_model(run: Run) -> InferenceModel:
     return InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
 
 
-def _description(run: Run, options: ExportOptions, signatures: Mapping) -> dict:
+def _description(
+    run: Run, options: ExportOptions, aside: pathlib.Path, signatures: Mapping
+) -> dict:
     """What the manifest says of the model; the figures of the checks come later."""
     return {
         "format": FORMAT,
@@ -239,6 +290,9 @@ def _description(run: Run, options: ExportOptions, signatures: Mapping) -> dict:
         "beam_width": options.beam_width,
         "length_penalty": options.length_penalty,
         "litert_longest_source": options.longest_source,
+        "longest_text": options.longest_text,
+        "largest_batch": options.largest_batch,
+        "needs": needs(aside, options.name),
         "signatures": {name: _tensors(signatures[name]) for name in sorted(signatures)},
     }
 

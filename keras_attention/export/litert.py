@@ -16,6 +16,7 @@ from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention._runtime.undocumented import freeze_variables
 from keras_attention.export.litert_encoder import until_last_token
+from keras_attention.export.requirements import least_runtime
 from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_decoder_step, build_encoder
 from keras_attention.readers.calibration import confidence_of
@@ -54,7 +55,10 @@ def write_litert(run: Run, folder: pathlib.Path, name: str, longest_source: int)
         quantised = _convert(saved_model, [tf.lite.Optimize.DEFAULT])
     (folder / f"{name}.tflite").write_bytes(plain)
     (folder / f"{name}.int8.tflite").write_bytes(quantised)
-    description = _description(run, longest_source, _least_runtime(plain))
+    runtimes = {f"{name}.tflite": plain, f"{name}.int8.tflite": quantised}
+    description = _description(
+        run, longest_source, {file: least_runtime(model) for file, model in runtimes.items()}
+    )
     text = json.dumps(description, ensure_ascii=False, indent=1)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
@@ -165,16 +169,7 @@ def _convert(saved_model: str, optimizations: list) -> bytes:
     return model
 
 
-def _least_runtime(model: bytes) -> str:
-    """The oldest LiteRT (TensorFlow Lite) version that runs the file, as the converter says."""
-    parsed = flatbuffer_utils.convert_bytearray_to_object(model)
-    for entry in parsed.metadata:
-        if entry.name == b"min_runtime_version":
-            return bytes(parsed.buffers[entry.buffer].data).rstrip(b"\0").decode()
-    return ""
-
-
-def _description(run: Run, longest_source: int, least_runtime: str) -> dict:
+def _description(run: Run, longest_source: int, runtimes: dict[str, str]) -> dict:
     description = {
         "format": FORMAT,
         "signature": SIGNATURE,
@@ -183,7 +178,9 @@ def _description(run: Run, longest_source: int, least_runtime: str) -> dict:
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
-        "least_runtime": least_runtime,
+        # Of the float32 file; each file's own follows.
+        "least_runtime": next(iter(runtimes.values())),
+        "least_runtimes": runtimes,
     }
     for side, vocabulary in (("source", run.source), ("target", run.target)):
         if vocabulary.kind == "word":

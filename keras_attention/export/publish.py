@@ -14,10 +14,12 @@ from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import (
     BUILDING,
     INFERENCE,
+    LARGEST_VERSION,
     LITERT,
     SERVING,
+    WEIGHTS,
     read_manifest,
-    versions_in,
+    version_folders,
     write_manifest,
 )
 
@@ -32,17 +34,28 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
         aside: Laid out as an export of version 1, on the file system of `out`.
         out: The export folder; its earlier versions stay.
         checks: The figures of the checks, for the manifest.
+
+    Raises:
+        UserError: there is no larger version number.
     """
     manifest = read_manifest(aside)
     sync_files(aside)
-    (out / LITERT).mkdir(exist_ok=True)
-    for path in [aside / INFERENCE, *sorted((aside / LITERT).iterdir())]:
-        os.replace(path, out / path.relative_to(aside))
     versions = out / SERVING / manifest["name"]
+    version = max(version_folders(versions), default=0) + 1
+    if version > LARGEST_VERSION:
+        raise UserError(
+            f"{versions}: holds version {LARGEST_VERSION}, the largest that TensorFlow Serving "
+            "knows; give it a smaller number"
+        )
+    folders = (LITERT, WEIGHTS)
+    for folder in folders:
+        (out / folder).mkdir(exist_ok=True)
+    for path in [aside / INFERENCE, *(p for f in folders for p in sorted((aside / f).iterdir()))]:
+        os.replace(path, out / path.relative_to(aside))
     versions.mkdir(parents=True, exist_ok=True)
-    version = max(versions_in(versions), default=0) + 1
     os.rename(aside / SERVING / manifest["name"] / "1", versions / str(version))
-    parts = [out / INFERENCE, *(out / LITERT).iterdir(), *(versions / str(version)).rglob("*")]
+    parts = [out / INFERENCE, *(versions / str(version)).rglob("*")]
+    parts += [path for folder in folders for path in (out / folder).iterdir()]
     files = {
         path.relative_to(out).as_posix(): {
             "bytes": path.stat().st_size,

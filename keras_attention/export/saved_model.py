@@ -5,16 +5,21 @@ Letters in shape comments: n texts, k beam width, T longest output, S tokens of 
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import pathlib
 
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_attention.export.warmup import write_warmup
+from keras_attention.models.decoding import NEG_INF, Decoded
 from keras_attention.models.inference import InferenceModel
 from keras_attention.readers.calibration import confidence_of
+from keras_attention.readers.export_layout import SOURCE_VOCABULARY
 from keras_attention.readers.run import Run
-from keras_attention.text.vocabulary_graph import SourceGraph, TargetGraph
+from keras_attention.text.vocabulary import Vocabulary
+from keras_attention.text.vocabulary_graph import EncodedTexts, SourceGraph, TargetGraph
 
 _TEXTS = tf.TensorSpec([None], tf.string, name="text")
 
@@ -29,6 +34,21 @@ num_batch_threads { value: 2 }
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class ServingLimits:
+    """What the graph itself refuses, whatever serves it.
+
+    Attributes:
+        longest_text: Characters, that is code points as sent. A longer text is answered with an
+            empty text, `log_probability` -1e9 and `confidence` 0; other rows are as ever.
+        largest_batch: Texts times characters of the longest that is read. A batch beyond is an
+            INVALID_ARGUMENT error.
+    """
+
+    longest_text: int = 4096
+    largest_batch: int = 2**19
+
+
 class ServingModule(tf.Module):
     """Tokenisation, decoding and detokenisation of a run as three signatures.
 
@@ -36,72 +56,140 @@ class ServingModule(tf.Module):
         run: Read with `trained_run.load_run`, so that no cuDNN operator is traced.
         beam_width: k of the `beam` signature.
         length_penalty: See `decoding.beam_search`.
+        limits: See `ServingLimits`.
     """
 
-    def __init__(self, run: Run, beam_width: int, length_penalty: float):
+    def __init__(
+        self, run: Run, beam_width: int, length_penalty: float, limits: ServingLimits | None = None
+    ):
         super().__init__()
         self._source = SourceGraph(run.source)
-        model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
         # Saving follows plain variables. The Keras model itself stays out of the module: its
         # objects would be saved too, and loading needs none of them.
         self._weights = [variable.value for variable in run.model.variables]
-        target = TargetGraph(run.target)
-        source = self._source
-
-        def scored(decoded):
-            """The outputs that every signature has."""
-            length = tf.cast(decoded.lengths, tf.float32)
-            return {
-                "text": target.decode(decoded.token_ids, decoded.lengths)[0],
-                "log_probability": decoded.log_probability,
-                "confidence": confidence_of(
-                    run.calibration, decoded.log_probability, length, tf.math
-                ),
-            }
-
-        @tf.function(input_signature=[_TEXTS], autograph=False)
-        def serving_default(text):
-            return scored(model.greedy(source.encode(text).ids))
-
-        @tf.function(input_signature=[_TEXTS], autograph=False)
-        def attention(text):
-            encoded = source.encode(text)
-            decoded = model.greedy(encoded.ids)
-            return {
-                **scored(decoded),
-                "source_tokens": encoded.tokens,
-                "source_length": encoded.lengths,
-                "target_tokens": target.decode(decoded.token_ids, decoded.lengths)[1],
-                "target_length": decoded.lengths,
-                "attention_weights": decoded.attention_weights,
-            }
-
-        @tf.function(input_signature=[_TEXTS], autograph=False)
-        def beam(text):
-            encoded = source.encode(text)
-            decoded = model.beam(encoded.ids, beam_width, length_penalty)
-            outputs = {
-                **scored(decoded),
-                "source_tokens": encoded.tokens,
-                "source_length": encoded.lengths,
-                "target_tokens": target.decode(decoded.token_ids, decoded.lengths)[1],
-                "target_length": decoded.lengths,
-            }
-            if model.has_attention:
-                outputs["attention_weights"] = decoded.attention_weights
-            return outputs
-
-        self._functions = {"serving_default": serving_default, "beam": beam}
-        if model.has_attention:
-            self._functions["attention"] = attention
+        answers = _Answers(run, self._source, beam_width, length_penalty, limits or ServingLimits())
+        methods = {"serving_default": answers.serving_default, "beam": answers.beam}
+        if run.config.has_attention:
+            methods["attention"] = answers.attention
+        self._functions = {
+            name: tf.function(method, input_signature=[_TEXTS], autograph=False)
+            for name, method in methods.items()
+        }
 
     def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """The signatures by name, traced."""
         return {name: f.get_concrete_function() for name, f in self._functions.items()}
 
 
+class _Answers:
+    """The signatures as Python methods, each from string `[n]`; no part of what is saved."""
+
+    def __init__(
+        self,
+        run: Run,
+        source: SourceGraph,
+        beam_width: int,
+        length_penalty: float,
+        limits: ServingLimits,
+    ):
+        self._source = source
+        self._target = TargetGraph(run.target)
+        self._model = InferenceModel.from_training_model(
+            run.model, run.config, run.config.longest_output
+        )
+        self._calibration = run.calibration
+        self._beam = beam_width, length_penalty
+        self._limits = limits
+
+    def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        encoded, kept = self._encode(text)
+        return self._scored(self._model.greedy(encoded.ids), kept)
+
+    def attention(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        encoded, kept = self._encode(text)
+        return self._shown(self._model.greedy(encoded.ids), encoded, kept)
+
+    def beam(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        encoded, kept = self._encode(text)
+        return self._shown(self._model.beam(encoded.ids, *self._beam), encoded, kept)
+
+    def _encode(self, text: tf.Tensor) -> tuple[EncodedTexts, tf.Tensor]:
+        """The texts with an empty one in place of each that is too long.
+
+        Also int32 `[n]`, 0 where that was done and 1 elsewhere: products with it are exact, and
+        cost less than a choice between tensors.
+        """
+        longest = self._limits.longest_text
+        # What cannot be short enough goes before its characters are looked at: of UTF-8 a
+        # character has at most 4 bytes, and so has what becomes one U+FFFD.
+        text = tf.where(tf.strings.length(text) > 4 * longest, _filler(longest), text)
+        text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
+        lengths = tf.strings.length(text, unit="UTF8_CHAR")  # [n]
+        too_long = lengths > longest
+        read = tf.cast(tf.where(too_long, 0, lengths), tf.int64)
+        size = tf.size(read, out_type=tf.int64) * tf.reduce_max(tf.concat([read, [0]], axis=0))
+        check = tf.debugging.Assert(
+            size <= self._limits.largest_batch,
+            [
+                "The batch is too large: its number of texts times the length of the longest may "
+                f"be {self._limits.largest_batch}, and is",
+                size,
+            ],
+        )
+        with tf.control_dependencies([check]):
+            text = tf.where(too_long, "", text)
+        return self._source.encode(text), tf.cast(lengths <= longest, tf.int32)
+
+    def _scored(self, decoded: Decoded, kept: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The outputs that every signature has: `[n]`, or `[n, k]` of a beam."""
+        score, lengths = decoded.log_probability, decoded.lengths
+        confidence = confidence_of(self._calibration, score, tf.cast(lengths, tf.float32), tf.math)
+        factor = _like(kept, score)
+        return {
+            "text": self._texts(decoded, kept)[0],
+            "log_probability": score * factor + NEG_INF * (1 - factor),
+            "confidence": confidence * factor,
+        }
+
+    def _shown(
+        self, decoded: Decoded, encoded: EncodedTexts, kept: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """The outputs of a signature that shows tokens, and attention where there is any."""
+        outputs = {
+            **self._scored(decoded, kept),
+            "source_tokens": encoded.tokens,
+            "source_length": encoded.lengths,
+            "target_tokens": self._texts(decoded, kept)[1],
+            "target_length": decoded.lengths * _like(kept, decoded.lengths),
+        }
+        if self._model.has_attention:
+            weights = decoded.attention_weights
+            outputs["attention_weights"] = weights * _like(kept, weights)
+        return outputs
+
+    def _texts(self, decoded: Decoded, kept: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Texts and their tokens; of a refused text both are empty, as padding is."""
+        ids, lengths = decoded.token_ids, decoded.lengths
+        return self._target.decode(ids * _like(kept, ids), lengths * _like(kept, lengths))
+
+
+def _filler(longest: int) -> str:
+    """A text that is too long, and no longer than that."""
+    return "." * (longest + 1)
+
+
+def _like(kept: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+    """`[n]` with the type and the rank of outputs, to be multiplied with them."""
+    return tf.cast(tf.reshape(kept, [-1] + [1] * (outputs.shape.rank - 1)), outputs.dtype)
+
+
 def write_saved_model(
-    run: Run, folder: pathlib.Path, name: str, beam_width: int, length_penalty: float
+    run: Run,
+    folder: pathlib.Path,
+    name: str,
+    beam_width: int,
+    length_penalty: float,
+    limits: ServingLimits | None = None,
 ) -> None:
     """Writes one version folder as TF Serving loads it.
 
@@ -110,16 +198,27 @@ def write_saved_model(
         folder: Created; the SavedModel with warm-up requests and batching parameters in it.
         name: The model's name in the warm-up requests.
         beam_width, length_penalty: Of the `beam` signature.
+        limits: See `ServingLimits`.
 
     Raises:
         RuntimeError: a cuDNN or a custom operator got into the graph.
     """
-    module = ServingModule(run, beam_width, length_penalty)
+    module = ServingModule(run, beam_width, length_penalty, limits)
     signatures = module.signatures()
     tf.saved_model.save(module, str(folder), signatures=signatures)
     check_operators(folder)
     write_warmup(folder, name, sorted(signatures))
+    _write_source_vocabulary(run.source, folder / SOURCE_VOCABULARY)
     (folder / BATCHING_FILE).write_text(BATCHING_PARAMETERS, encoding="utf-8")
+
+
+def _write_source_vocabulary(vocabulary: Vocabulary, path: pathlib.Path) -> None:
+    description = {
+        "kind": vocabulary.kind,
+        "normal_form": vocabulary.normal_form,
+        "tokens": list(vocabulary.tokens),
+    }
+    path.write_text(json.dumps(description, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def check_operators(folder: pathlib.Path) -> None:

@@ -9,16 +9,18 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.layers.attention_shapes import (
+from keras_attention.layers.attention_masks import (
     check_mask,
     check_query_mask,
-    check_widths,
-    complete_shapes,
+    combine_masks,
+    fit_mask,
 )
+from keras_attention.layers.attention_shapes import check_widths, complete_shapes
+from keras_attention.layers.normalizers import NORMALIZERS
 
 SCORES = ("dot", "scaled_dot", "general", "additive")
 
-# Takes a masked score out of the softmax: exp(MASKED_SCORE - a real score) is exactly 0 in float32.
+# Takes a masked score out of every normalizer: exp(MASKED_SCORE - a real score) is 0 in float32.
 # Finite on purpose: with -inf a fully masked row is 0/0, and its gradient NaN.
 MASKED_SCORE = -1e30
 
@@ -37,7 +39,14 @@ class Attention(keras.layers.Layer):
            "general"     query · W · key                                Luong et al. 2015, eq. 8
            "additive"    v · tanh(W query + U key)                      Bahdanau et al. 2015, A.1.2
 
-    2. `compute_weights`: weights = softmax(scores) over Tv, 0 where masked   (B, Tq, Tv)
+    2. `compute_weights`: weights = normalizer(scores) over Tv, 0 where masked (B, Tq, Tv)
+
+           "softmax"     exp(s) / sum of exp(s)                       Bahdanau et al. 2015, eq. 6
+           "sparsemax"   max(s - t, 0)                           Martins and Astudillo 2016, eq. 3
+           "entmax15"    max(s / 2 - t, 0) ** 2                     Peters et al. 2019, algorithm 2
+
+       where t is the threshold that makes the row sum to 1. The last two give weights of exactly
+       0 to positions whose scores are low enough.
     3. `compute_context`: context = sum over Tv of weights * value            (B, Tq, D)
 
     Masking: True means "look here". A position under the mask weighs exactly 0. A row without any
@@ -45,9 +54,8 @@ class Attention(keras.layers.Layer):
     A query step where `query_mask` is False is such a row. The context carries on the mask that
     Keras carries with `query`.
 
-    Precision: scores and softmax are computed in float32 even where the dtype policy says less
-    (float64 only under that policy on TensorFlow), so weights are float32; the context has the
-    compute dtype.
+    Precision: scores and weights are computed in float32 even where the dtype policy says less
+    (float64 only under that policy on TensorFlow); the context has the compute dtype.
 
     Args:
         score: one of "dot", "scaled_dot", "general", "additive". The first two need H == K.
@@ -58,6 +66,7 @@ class Attention(keras.layers.Layer):
         units: width inside the additive score; the query's width where None.
         learned_query: many-to-one attention. The layer owns one query vector, learned like any
             other weight, and is called on the values alone: `layer(value)`.
+        normalizer: one of "softmax", "sparsemax", "entmax15".
         **kwargs: `name`, `dtype` and what else `keras.layers.Layer` takes.
 
     Call arguments:
@@ -65,7 +74,8 @@ class Attention(keras.layers.Layer):
         value: (B, Tv, D).
         key: (B, Tv, K); `value` where None.
         mask: (B, Tv), or (B, Tq, Tv) where each query step sees other positions; B and Tq may
-            be 1. Two axes are always (B, Tv): give a causal (Tq, Tv) mask as `mask[None]`.
+            be 1. Two axes are always (B, Tv): give a causal (Tq, Tv) mask as `mask[None]`. A mask
+            (B, Tv, 1) is refused: give `mask[..., 0]`.
         query_mask: (B, Tq); Keras fills it with the mask carried by `query`.
         value_mask: (B, Tv); Keras fills it with the mask carried by `value`. `mask` beats it.
         training: whether dropout acts.
@@ -75,7 +85,9 @@ class Attention(keras.layers.Layer):
         of one step or a learned one.
 
     Raises:
-        ValueError: for unknown scores and for shapes that do not fit together.
+        ValueError: for unknown scores and normalizers, and for shapes that do not fit together.
+        tf.errors.InvalidArgumentError: when a TensorFlow graph runs on masks that do not fit and
+            whose sizes were not known before.
 
     Example:
 
@@ -86,7 +98,8 @@ class Attention(keras.layers.Layer):
 
     References:
         Bahdanau, Cho, Bengio 2015, arXiv:1409.0473; Luong, Pham, Manning 2015, arXiv:1508.04025;
-        Vaswani et al. 2017, arXiv:1706.03762.
+        Vaswani et al. 2017, arXiv:1706.03762; Martins, Astudillo 2016, arXiv:1602.02068;
+        Peters, Niculae, Martins 2019, arXiv:1905.05702.
     """
 
     def __init__(
@@ -96,6 +109,7 @@ class Attention(keras.layers.Layer):
         seed: int | None = None,
         units: int | None = None,
         learned_query: bool = False,
+        normalizer: str = "softmax",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -110,11 +124,17 @@ class Attention(keras.layers.Layer):
                 "units is the width inside the additive score: expected a positive integer with "
                 f"score='additive', else None. Received: units={units!r}, score={score!r}"
             )
+        if normalizer not in NORMALIZERS:
+            raise ValueError(
+                f"Unknown normalizer. Expected one of {tuple(NORMALIZERS)}. "
+                f"Received: normalizer={normalizer!r}"
+            )
         self.score = score
         self.dropout = dropout
         self.seed = seed
         self.units = units
         self.learned_query = learned_query
+        self.normalizer = normalizer
         if dropout > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
 
@@ -176,21 +196,23 @@ class Attention(keras.layers.Layer):
         return ops.einsum("bqh,bvh->bqv", query, key)  # (B, Tq, Tv)
 
     def compute_weights(self, scores: Any, mask: Any = None) -> Any:
-        """Equation 2: softmax over the positions that the mask leaves, exactly 0 elsewhere.
+        """Equation 2: the normalizer over the positions that the mask leaves, exactly 0 elsewhere.
 
         Args:
-            scores: (B, Tq, Tv), or (B, Tv) for one step.
+            scores: (B, Tq, Tv), or (B, Tv) for one step, of any floating dtype.
             mask: (B, Tv) or (B, Tq, Tv), True where a position may be looked at, or None.
 
         Returns:
-            Weights of the shape and dtype of `scores`. Rows sum to 1, or to 0 where all is masked.
+            Weights of the shape of `scores`, in `score_dtype`. Rows sum to 1, or to 0 where all is
+            masked.
         """
-        scores = ops.convert_to_tensor(scores)
+        scores = ops.cast(scores, self.score_dtype)  # MASKED_SCORE is infinite in float16
+        normalize = NORMALIZERS[self.normalizer]
         if mask is None:
-            return _softmax(scores)
-        mask = _fit_mask(mask, scores.shape)
-        weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
-        # The softmax of a fully masked row is uniform; this makes it 0.
+            return normalize(scores)
+        mask = fit_mask(mask, scores)
+        weights = normalize(ops.where(mask, scores, MASKED_SCORE))
+        # The weights of a fully masked row are uniform; this makes them 0.
         return weights * ops.cast(mask, weights.dtype)
 
     def compute_context(self, weights: Any, value: Any) -> Any:
@@ -233,7 +255,8 @@ class Attention(keras.layers.Layer):
             query = ops.expand_dims(query, 1)  # (B, 1, H)
 
         scores = self.compute_scores(query, key)  # (B, Tq, Tv)
-        mask = self._combine_masks(scores, mask, query_mask, value_mask, one_step)
+        mask = value_mask if mask is None else mask
+        mask = combine_masks(scores, mask, query_mask, one_step)
         weights = self.compute_weights(scores, mask)  # (B, Tq, Tv)
         kept = weights
         if training and self.dropout > 0:
@@ -243,18 +266,6 @@ class Attention(keras.layers.Layer):
         if one_step:
             return ops.squeeze(context, 1), ops.squeeze(weights, 1)  # (B, D), (B, Tv)
         return context, weights
-
-    def _combine_masks(self, scores, mask, query_mask, value_mask, one_step):
-        """The one mask of the call, or None: `mask` beats `value_mask`; rows by `query_mask`."""
-        mask = value_mask if mask is None else mask
-        if query_mask is None:
-            return mask
-        query_mask = ops.cast(query_mask, "bool")
-        check_query_mask(query_mask.shape, scores.shape[:1] if one_step else scores.shape[:2])
-        rows = ops.reshape(query_mask, (-1, 1, 1)) if one_step else ops.expand_dims(query_mask, 2)
-        if mask is None:
-            return ops.broadcast_to(rows, ops.shape(scores))
-        return ops.logical_and(rows, _fit_mask(mask, scores.shape))  # (B, Tq, Tv)
 
     def compute_mask(self, query, previous_mask=None):
         # Keras hands over the mask of the call, which may be that of the values: only what the
@@ -298,6 +309,8 @@ class Attention(keras.layers.Layer):
         context_shape, weights_shape = self.compute_output_shape(*shapes)
         if mask is not None:
             check_mask(mask.shape, weights_shape)
+        if query_mask is not None and not self.learned_query:
+            check_query_mask(query_mask.shape, context_shape[:-1])
         return (
             keras.KerasTensor(context_shape, dtype=self.compute_dtype),
             keras.KerasTensor(weights_shape, dtype=self.score_dtype),
@@ -311,22 +324,5 @@ class Attention(keras.layers.Layer):
             "seed": self.seed,
             "units": self.units,
             "learned_query": self.learned_query,
+            "normalizer": self.normalizer,
         }
-
-
-def _softmax(scores):
-    if scores.shape[-1] == 1:
-        # Right for a source of one token, but ops.softmax warns about it: 1, with a gradient of 0.
-        return ops.exp(scores - scores)
-    return ops.softmax(scores, axis=-1)
-
-
-def _fit_mask(mask, scores_shape):
-    """`mask` as booleans with as many axes as the scores; two axes are always (B, Tv)."""
-    mask = ops.cast(mask, "bool")
-    check_mask(mask.shape, scores_shape)
-    if len(mask.shape) < len(scores_shape):
-        return ops.expand_dims(mask, 1)  # (B, 1, Tv)
-    if len(mask.shape) > len(scores_shape):
-        return ops.squeeze(mask, 1)  # (B, Tv)
-    return mask

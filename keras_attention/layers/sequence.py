@@ -27,6 +27,9 @@ class ReverseSequence(layers.Layer):
 
     Returns:
         Of the shape and dtype of `sequence`.
+
+    Args:
+        **kwargs: `name`, `dtype` and what else `keras.layers.Layer` takes.
     """
 
     def __init__(self, **kwargs):

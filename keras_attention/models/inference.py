@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_attention.config import Config
+from keras_attention.layers.attention_masks import trusted_masks
 from keras_attention.models.decoding import (
     Decoded,
     Step,
@@ -14,6 +15,7 @@ from keras_attention.models.decoding import (
     greedy_decode,
 )
 from keras_attention.models.training_model import build_decoder_step, build_encoder
+from keras_attention.text.arguments import checked_integer
 
 
 class StepDecoder:
@@ -82,7 +84,11 @@ class InferenceModel(StepDecoder, keras.Model):
     Args:
         encoder: Of `models.build_encoder`; call it in a decoding loop of your own.
         decoder_step: Of `models.build_decoder_step`; likewise.
-        longest_output: Tokens after which decoding stops.
+        longest_output: Tokens after which decoding stops, at least 1.
+
+    Raises:
+        TypeError: a part that is no Keras model, or a `longest_output` that is no integer.
+        ValueError: `longest_output` is below 1.
     """
 
     def __init__(
@@ -93,6 +99,10 @@ class InferenceModel(StepDecoder, keras.Model):
         name: str = "inference",
         **kwargs,
     ):
+        for part, value in (("encoder", encoder), ("decoder_step", decoder_step)):
+            if not isinstance(value, keras.Model):
+                raise TypeError(f"{part} must be a keras.Model. Received: {part}={value!r}")
+        longest_output = checked_integer(longest_output, "longest_output", 1, 2**31 - 1)
         super().__init__(name=name, **kwargs)
         self.encoder = encoder
         self.decoder_step = decoder_step
@@ -148,7 +158,8 @@ class InferenceModel(StepDecoder, keras.Model):
 
         def step(token_ids, states):
             inputs = {"token_ids": token_ids} | dict(zip(names, states, strict=True)) | memory
-            results = self.decoder_step(inputs, training=False)
+            with trusted_masks():  # the encoder makes mask and states of the same ids
+                results = self.decoder_step(inputs, training=False)
             weights = results.get("attention_weights")
             if weights is None:
                 weights = tf.zeros([tf.shape(token_ids)[0], 0])

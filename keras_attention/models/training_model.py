@@ -40,6 +40,10 @@ def build_training_model(config: Config, source_size: int, target_size: int) -> 
 def build_encoder(training_model: keras.Model, config: Config) -> keras.Model:
     """The encoder of a training model, as a model of its own that shares its layers.
 
+    Args:
+        training_model: Of `build_training_model`, with the same options.
+        config: The options that it was built with.
+
     Returns:
         From `source_ids` int32 `(B, S)` to a dict of what decoding needs: `state_0`, `state_1`, …
         float `(B, U)`, and with attention `encoder_outputs` `(B, S, U)` and `source_mask` bool
@@ -55,6 +59,10 @@ def build_encoder(training_model: keras.Model, config: Config) -> keras.Model:
 
 def build_decoder_step(training_model: keras.Model, config: Config) -> keras.Model:
     """One step of the decoder of a training model, sharing its layers.
+
+    Args:
+        training_model: Of `build_training_model`, with the same options.
+        config: The options that it was built with.
 
     Returns:
         From a dict of `token_ids` int32 `(B,)` and all that `build_encoder` returns, to a dict of
@@ -96,6 +104,10 @@ def build_decoder_step(training_model: keras.Model, config: Config) -> keras.Mod
 
 def build_teacher_forced_attention(training_model: keras.Model, config: Config) -> keras.Model:
     """The training model with its attention opened: the parts that an audit looks at or replaces.
+
+    Args:
+        training_model: Of `build_training_model`, with the same options.
+        config: The options that it was built with.
 
     Returns:
         From the training model's inputs to a dict of `logits` `(B, T, V)`, `attention_weights`
@@ -143,7 +155,7 @@ def _make_layers(config: Config, source_size: int, target_size: int) -> dict[str
         made.append(recurrent(config.units, return_sequences=True, name=f"decoder_{index}"))
     if config.has_attention:
         made += [
-            Attention(score=config.attention, name="attention"),
+            Attention(config.attention, normalizer=config.attention_normalizer, name="attention"),
             layers.Concatenate(name="context_and_state"),
         ]
         if config.attentional_layer:

@@ -21,10 +21,17 @@ class Pair(NamedTuple):
 def parse_line(
     line: bytes, where: str, source_tokens: TokenKind = "char", target_tokens: TokenKind = "char"
 ) -> Pair:
-    """The pair on a line (as `strip_line` leaves it); `where` (FILE:LINE) begins each error.
+    """The pair on a line.
 
-    Raises LineError for invalid UTF-8, a NUL, another number of columns than two or three, a side
-    without a token, a malformed link, or one that leaves the pair.
+    Args:
+        line: UTF-8, as `strip_line` leaves it.
+        where: FILE:LINE, which begins each error.
+        source_tokens: "char" or "word": what the alignment counts on the source side.
+        target_tokens: Likewise on the target side.
+
+    Raises:
+        LineError: for invalid UTF-8, a NUL, another number of columns than two or three, a side
+            without a token, a malformed link, or one that leaves the pair.
     """
     try:
         text = line.decode("utf-8")

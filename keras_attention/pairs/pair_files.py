@@ -9,6 +9,7 @@ import os
 import pathlib
 from collections.abc import Iterable, Iterator
 
+from keras_attention._runtime.files import replacing
 from keras_attention.errors import UserError
 from keras_attention.pairs.lines import is_blank, iterate_raw_lines, strip_line
 from keras_attention.pairs.pair import Pair, format_line, parse_line
@@ -58,14 +59,9 @@ def write_pairs(path: str | os.PathLike, pairs: Iterable[Pair]) -> None:
     Raises ValueError for a text that a line cannot hold (tab, line feed, NUL, an end in CR).
     """
     path = pathlib.Path(path)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with open(partial, "wb") as raw:
-            if path.suffix == ".gz":  # without name and time, so that equal pairs give equal bytes
-                with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
-                    file.writelines(map(format_line, pairs))
-            else:
-                raw.writelines(map(format_line, pairs))
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as temporary, open(temporary, "wb") as raw:
+        if path.suffix == ".gz":  # without name and time, so that equal pairs give equal bytes
+            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+                file.writelines(map(format_line, pairs))
+        else:
+            raw.writelines(map(format_line, pairs))

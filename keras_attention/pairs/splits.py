@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import os
 import pathlib
+import unicodedata
 from typing import NamedTuple
 
 from keras_attention.errors import UserError
@@ -16,7 +17,7 @@ _SPLIT_NAMES = ("train", "valid", "test")
 
 
 class Splits(NamedTuple):
-    """The three parts of a data set."""
+    """The three parts of a data set, in memory."""
 
     train: list[Pair]
     valid: list[Pair]
@@ -49,6 +50,24 @@ def load_splits(
         return split_pairs(read_pairs(path, source_tokens, target_tokens), seed, where=str(path))
     kinds = source_tokens, target_tokens
     return Splits(*(read_part(path, name, *kinds) for name in _SPLIT_NAMES))
+
+
+def load_part(
+    path: str | os.PathLike,
+    name: str,
+    seed: int,
+    source_tokens: TokenKind = "char",
+    target_tokens: TokenKind = "char",
+) -> list[Pair]:
+    """One part ("train", "valid" or "test") as `load_splits` gives it.
+
+    Of a folder only that part's files are read; a single file has to be split as a whole. Raises
+    UserError.
+    """
+    path = pathlib.Path(path)
+    if path.is_dir():
+        return read_part(path, name, source_tokens, target_tokens)
+    return getattr(load_splits(path, seed, source_tokens, target_tokens), name)
 
 
 def open_splits(
@@ -109,6 +128,8 @@ def split_files(folder: str | os.PathLike, name: str) -> list[pathlib.Path]:
     folder = pathlib.Path(folder)
     whole = [path for end in ("", ".gz") if (path := folder / f"{name}.tsv{end}").exists()]
     shards = sorted([*folder.glob(f"{name}-*.tsv"), *folder.glob(f"{name}-*.tsv.gz")])
+    if len(whole) > 1:
+        raise UserError(f"{folder}: holds {whole[0].name} twice, plain and as .gz; keep one")
     if whole and shards:
         raise UserError(
             f"{folder}: holds {whole[0].name} and also {shards[0].name}; keep one file, or shards"
@@ -121,43 +142,53 @@ def split_files(folder: str | os.PathLike, name: str) -> list[pathlib.Path]:
             f"{folder}: no {name}.tsv in the folder; it needs train.tsv, valid.tsv and test.tsv "
             "(or shards such as train-1.tsv), or give one .tsv file, which is split by --seed"
         )
-    return whole[:1] or shards
+    return whole or shards
 
 
 def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits:
-    """Splits pairs 80/10/10 so that equal sources stay in one part; each part keeps their order.
+    """Splits pairs 80/10/10; each part keeps their order.
 
-    Sources are put in the order of a hash of seed and source, so that the outcome depends neither
-    on the order of the lines nor on a version of Python. Raises UserError below three sources.
+    Equal sources stay in one part, and so do twins, which `twin_key` makes equal: a model that has
+    seen one has seen the other. Sources are put in the order of a hash of seed and source, so that
+    the outcome depends neither on the order of the lines nor on a version of Python. Raises
+    UserError below three sources.
     """
+    keys = {source: twin_key(source) for source in {pair.source for pair in pairs}}
     sizes: dict[str, int] = {}
+    first: dict[str, str] = {}  # of the twins, the one whose hash counts
     for pair in pairs:
-        sizes[pair.source] = sizes.get(pair.source, 0) + 1
+        key = keys[pair.source]
+        sizes[key] = sizes.get(key, 0) + 1
+        first[key] = min(first.get(key, pair.source), pair.source)
     if len(sizes) < len(_SPLIT_NAMES):
         raise UserError(
             f"{where}: too few different sources to split into training, validation and test, "
-            f"expected 3 or more; add lines, or give a folder of three files. "
-            f"Received: {len(sizes)}"
+            f"expected 3 or more (upper case, outer spaces and normal form aside); add lines, or "
+            f"give a folder of three files. Received: {len(sizes)}"
         )
     shares = {"train": 0.8, "valid": 0.1, "test": 0.1}
     filled = dict.fromkeys(shares, 0)
     part_of = {}
-    order = sorted(sizes, key=lambda source: _seeded_hash(source, seed))
+    order = sorted(sizes, key=lambda key: _seeded_hash(first[key], seed))
     # One small source for each part first, so that none stays empty.
-    for part, source in zip(
-        ("test", "valid", "train"), sorted(order, key=sizes.get)[:3], strict=True
-    ):
-        part_of[source] = part
-        filled[part] += sizes[source]
-    for source in order:
-        if source not in part_of:
-            size = sizes[source]
+    smallest = sorted(order, key=lambda key: sizes[key])[:3]
+    for part, key in zip(("test", "valid", "train"), smallest, strict=True):
+        part_of[key] = part
+        filled[part] += sizes[key]
+    for key in order:
+        if key not in part_of:
+            size = sizes[key]
             part = min(shares, key=lambda name: (filled[name] + size) / shares[name])  # noqa: B023
-            part_of[source] = part
+            part_of[key] = part
             filled[part] += size
     return Splits(
-        *([pair for pair in pairs if part_of[pair.source] == name] for name in _SPLIT_NAMES)
+        *([pair for pair in pairs if part_of[keys[pair.source]] == name] for name in _SPLIT_NAMES)
     )
+
+
+def twin_key(source: str) -> str:
+    """What sources have in common that differ in case, spaces and the form of characters only."""
+    return " ".join(unicodedata.normalize("NFKC", source).casefold().split())
 
 
 def _seeded_hash(source: str, seed: int) -> bytes:

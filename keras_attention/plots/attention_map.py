@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -19,11 +19,14 @@ def checked_weights(
 
     Raises:
         UserError: there are no weights, because the model has no attention.
+        TypeError: weights that are no real numbers, or tokens that are no strings.
         ValueError: another shape than `[T, S]`, or a value that is not finite or outside 0..1.
     """
     if attention_weights is None:
         raise UserError("the model has no attention, so there are no attention weights to show")
-    weights = np.asarray(attention_weights, dtype=np.float64)
+    for name, tokens in (("source_tokens", source_tokens), ("target_tokens", target_tokens)):
+        _check_tokens(name, tokens)
+    weights = _as_numbers(attention_weights)
     shape = (len(target_tokens), len(source_tokens))
     if weights.size == 0 and 0 in shape:
         return np.zeros(shape)
@@ -40,6 +43,26 @@ def checked_weights(
             f"{weights.max()}"
         )
     return weights.clip(0.0, 1.0)
+
+
+def _check_tokens(name: str, tokens: Sequence[str]) -> None:
+    if not isinstance(tokens, Iterable) or isinstance(tokens, bytes):
+        raise TypeError(f"{name} must be a sequence of strings. Received: {name}={tokens!r}")
+    for index, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise TypeError(f"{name} must be strings. Received: {name}[{index}]={token!r}")
+
+
+def _as_numbers(attention_weights) -> np.ndarray:
+    try:
+        if np.iscomplexobj(attention_weights):
+            raise TypeError
+        return np.asarray(attention_weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "attention_weights must be an array of real numbers with rows of one length. "
+            f"Received: attention_weights={attention_weights!r:.80}"
+        ) from None
 
 
 def row_entropy(weights: np.ndarray) -> np.ndarray:

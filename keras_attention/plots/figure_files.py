@@ -23,13 +23,20 @@ _settings_lock = threading.RLock()
 
 
 @contextlib.contextmanager
-def fixed_settings() -> Iterator[None]:
+def matplotlib_defaults() -> Iterator[None]:
     """matplotlib's own defaults inside, the user's settings again afterwards."""
     # Without the lock, two threads could restore each other's fixed settings.
     with _settings_lock, matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams["svg.hashsalt"] = "keras_attention"  # ids that do not change
         yield
+
+
+class ShownFigure(Figure):
+    """A Figure that a notebook shows when a cell returns it, though pyplot does not know it."""
+
+    def _repr_png_(self) -> bytes:
+        return figure_bytes(self, "png")
 
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> pathlib.Path:
@@ -60,7 +67,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> pathlib.Path:
 
 def figure_bytes(figure: Figure, kind: str) -> bytes:
     """The file that `save_figure` writes; `kind` is `"png"`, `"svg"` or `"pdf"`."""
-    alt_text = figure.get_label()
+    alt_text = str(figure.get_label())
     title = alt_text.partition(". ")[0][:200]
     metadata = {
         "png": {"Software": None, "Title": title, "Description": alt_text},
@@ -70,7 +77,7 @@ def figure_bytes(figure: Figure, kind: str) -> bytes:
     }[kind]
     buffer = io.BytesIO()
     canvas = figure.canvas
-    with fixed_settings():
+    with matplotlib_defaults():
         try:
             FigureCanvasAgg(figure).print_figure(
                 buffer, format=kind, dpi=figure.dpi, metadata=metadata

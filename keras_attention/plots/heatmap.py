@@ -19,11 +19,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from keras_attention.plots.attention_map import empty_note
-from keras_attention.plots.figure_files import fixed_settings, save_figure
+from keras_attention.plots.figure_files import ShownFigure, matplotlib_defaults, save_figure
 from keras_attention.plots.map_layout import (
     GAP,
     NOTE_SIZE,
-    SMALLEST_CELL,
     TITLE_SIZE,
     Panel,
     arrange,
@@ -69,6 +68,8 @@ def plot_attention(
 
     Raises:
         UserError: `attention_weights` is None (a model without attention).
+        TypeError: tokens or a title that are no strings, weights that are no numbers, links without
+            `source`, `target` and `sure`.
         ValueError: wrong shape or range, an unknown style, a link outside the map.
     """
     panel = Panel.of(attention_weights, source_tokens, target_tokens, title, links)
@@ -113,7 +114,14 @@ def plot_attention_grid(
 
 
 def attention_colormap(style: str) -> Colormap:
-    """The colours of 0 to 1; lightness changes in one direction only."""
+    """The colours of 0 to 1; lightness changes in one direction only.
+
+    Args:
+        style: "colour" or "grey", as in `plot_attention`.
+
+    Raises:
+        ValueError: another style.
+    """
     if style == "grey":
         return matplotlib.colormaps["Greys_r"]
     if style == "colour":
@@ -123,8 +131,8 @@ def attention_colormap(style: str) -> Colormap:
 
 def _draw_figure(panels: list[Panel], columns: int | None, style: str) -> Figure:
     attention_colormap(style)  # an unknown style fails before anything is drawn
-    with fixed_settings():
-        figure = Figure(figsize=(1, 1), dpi=144, facecolor="white")
+    with matplotlib_defaults():
+        figure = ShownFigure(figsize=(1, 1), dpi=144, facecolor="white")
         renderer = FigureCanvasAgg(figure).get_renderer()
 
         def text_size(text: str, font: FontProperties) -> tuple[float, float]:
@@ -176,8 +184,15 @@ def _draw_panel(figure: Figure, panel: Panel, x: float, y: float, style: str) ->
         _draw_cells(axes, panel, style)
     else:
         note = empty_note(rows, columns)
-        place = dict(transform=axes.transAxes, ha="center", va="center", color=QUIET)
-        axes.text(0.5, 0.5, note, fontproperties=panel.font(10), parse_math=False, **place)
+        axes.text(
+            *(0.5, 0.5, note),
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            color=QUIET,
+            fontproperties=panel.font(10),
+            parse_math=False,
+        )
     # Without cells the body is wider or higher than its tokens; they keep their cell size.
     axes.set_xlim(0, panel.body[0] / panel.cell[0])
     axes.set_ylim(panel.body[1] / panel.cell[1], 0)
@@ -203,15 +218,14 @@ def _draw_cells(axes: Axes, panel: Panel, style: str) -> None:
 
 
 def _draw_labels(axes: Axes, panel: Panel) -> None:
-    rows, columns = panel.weights.shape
     sides = (
-        (axes.xaxis, panel.source_labels, columns, panel.cell[0], "source"),
-        (axes.yaxis, panel.target_labels, rows, panel.cell[1], "target"),
+        (axes.xaxis, panel.source_labels, panel.strides[0], "source"),
+        (axes.yaxis, panel.target_labels, panel.strides[1], "target"),
     )
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    for axis, labels, count, cell, side in sides:
-        stride = max(1, int(np.ceil(SMALLEST_CELL / cell - 1e-9)))
+    for axis, labels, stride, side in sides:
+        count = len(labels)
         shown = range(0, count, stride)
         axis.set_ticks(
             [index + 0.5 for index in shown],
@@ -223,8 +237,9 @@ def _draw_labels(axes: Axes, panel: Panel) -> None:
         axis.set_tick_params(length=0, pad=GAP * 72)
         name = side if stride == 1 else f"{side}: {count} tokens, every {_ordinal(stride)} labelled"
         axis.set_label_text(name, fontproperties=panel.font(9.5), color=QUIET)
-    for index, label in zip(range(0, columns), axes.get_xticklabels(), strict=False):
-        label.set_rotation(0 if panel.upright[index] else 90)
+    standing = panel.upright[:: panel.strides[0]]
+    for stands, label in zip(standing, axes.get_xticklabels(), strict=True):
+        label.set_rotation(0 if stands else 90)
     axes.xaxis.labelpad = axes.yaxis.labelpad = 4
     axes.spines[:].set(color="#c6ccd4", linewidth=0.8, visible=bool(panel.weights.size))
 

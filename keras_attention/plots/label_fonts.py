@@ -1,4 +1,4 @@
-"""Tokens into labels that can be drawn: visible, literal, and in fonts that have the characters.
+"""Fonts that have the characters of labels.
 
 matplotlib's own DejaVu Sans has no Hangul, kana or Han; what it cannot draw becomes an empty box.
 Here labels get the list of font families that can draw them, and a character that no installed font
@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from matplotlib import font_manager
 
 BASE_FAMILY = "DejaVu Sans"  # comes with matplotlib, so it is there everywhere
-LONGEST_LABEL = 48  # characters; longer tokens are cut in the middle, with an ellipsis
 
 # Asked in this order before all other installed fonts, because some fonts hold a script badly.
 PREFERRED_FAMILIES = (
@@ -42,39 +41,7 @@ PREFERRED_FAMILIES = (
     "Segoe UI Emoji",
 )
 
-_SPELT = {" ": "␣", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\0": r"\0", "\N{NO-BREAK SPACE}": "⍽"}
-_JOINERS = "\u200c\u200d\ufe0e\ufe0f"  # shape the characters around them; invisible by themselves
-
 _warned_scripts: set[str] = set()
-
-
-def visible_label(token: str) -> str:
-    """`token` as text in which every character shows.
-
-    A space becomes `␣`; tab, newline, return and NUL become their usual escapes; any other control,
-    separator, unassigned or lone surrogate character becomes its code point, such as `U+200B`; an
-    empty token becomes `∅`; a combining mark with nothing to sit on gets the dotted circle `◌`.
-    Everything else, `$`, `_` and backslash included, stays as it is. Tokens above 48 characters are
-    cut in the middle.
-    """
-    if not token:
-        return "∅"
-    if len(token) > LONGEST_LABEL:
-        token = f"{token[: LONGEST_LABEL // 2]}…{token[-LONGEST_LABEL // 2 + 1 :]}"
-    shaped = len(token) > 1
-    text = "".join(
-        character if shaped and character in _JOINERS else _visible_character(character)
-        for character in token
-    )
-    return f"◌{text}" if unicodedata.category(text[0]).startswith("M") else text
-
-
-def _visible_character(character: str) -> str:
-    if character in _SPELT:
-        return _SPELT[character]
-    if character in _JOINERS or unicodedata.category(character)[0] in "CZ":
-        return f"U+{ord(character):04X}"
-    return character
 
 
 def drawable(texts: Iterable[str]) -> tuple[list[str], list[str]]:

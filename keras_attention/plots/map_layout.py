@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from matplotlib.font_manager import FontProperties
 
 from keras_attention.plots.attention_map import checked_weights, describe
-from keras_attention.plots.label_fonts import drawable, visible_label
+from keras_attention.plots.label_fonts import drawable
+from keras_attention.plots.visible_label import is_lone, visible_label
 
 CELL, SMALLEST_CELL = 0.27, 0.115
 LONGEST_AXIS = 34.0  # beyond 295 tokens cells shrink further and not every one gets a label
 ROOMY_AXIS = 13.5  # beyond 50 tokens cells begin to shrink
+MOST_WORD_COLUMNS = 5.5  # columns are widened for words to stand upright in up to this width
 GAP = 0.07  # between labels and cells
 LONGEST_TITLE = 120  # characters
 
@@ -34,7 +35,9 @@ class Panel:
         description: The map in words, for people who cannot see it.
         cell, body: Width and height of a cell and of the map.
         left, top: From the panel's corner to the map's: what labels and title take.
-        upright: For each source label, whether it stands (True) or is turned by 90 degrees.
+        strides: Every how many source and target tokens one is labelled; 1 where cells have room.
+        upright: For each source label, whether it stands (True) or is turned by 90 degrees;
+            False where it is not drawn.
     """
 
     weights: np.ndarray
@@ -50,6 +53,7 @@ class Panel:
     top: float = 0.0
     least_width: float = 0.6
     font_size: float = 10.0
+    strides: tuple[int, int] = (1, 1)
     upright: list[bool] = dataclasses.field(default_factory=list)
 
     @classmethod
@@ -63,8 +67,17 @@ class Panel:
     ) -> Panel:
         """Checks everything that is to be drawn. Raises as `plot_attention`."""
         weights = checked_weights(attention_weights, source_tokens, target_tokens)
+        if title is not None and not isinstance(title, str):
+            raise TypeError(f"title must be a string or None. Received: title={title!r}")
+        if links is not None and not isinstance(links, Iterable):
+            raise TypeError(f"links must be a sequence or None. Received: links={links!r}")
         links = list(links or ())
         for link in links:
+            if not all(hasattr(link, name) for name in ("source", "target", "sure")):
+                raise TypeError(
+                    "links must be objects with source, target and sure. "
+                    f"Received: {link!r:.80} of type {type(link).__name__}"
+                )
             if not (0 <= link.target < weights.shape[0] and 0 <= link.source < weights.shape[1]):
                 raise ValueError(
                     f"links must lie inside the {weights.shape[1]} source and {weights.shape[0]} "
@@ -108,18 +121,30 @@ class Panel:
             min(base, LONGEST_AXIS / max(rows, 1)),
         )
         self.font_size = min(10.5, max(5.2, base * 72 * 0.58))
+        widest = max((text_size(label, self.font())[0] for label in self.source_labels), default=0)
+        if self.cell[0] < widest / 0.94 <= MOST_WORD_COLUMNS / max(columns, 1):
+            self.cell = (widest / 0.94, self.cell[1])
         room = (0.0, 0.0) if self.weights.size else (3.9, 0.5)  # for the note on an empty map
         self.body = (max(self.cell[0] * columns, room[0]), max(self.cell[1] * rows, room[1]))
 
-        sizes = [text_size(label, self.font()) for label in self.source_labels]
+        self.strides = _label_stride(self.cell[0]), _label_stride(self.cell[1])
+        shown = self.source_labels[:: self.strides[0]]
+        room_of_label = 0.95 * self.cell[0] * self.strides[0] + 1e-9
+        sizes = [text_size(label, self.font()) for label in shown]
         # A lone character stands; words are turned as soon as one is wider than its column.
-        fits = [width <= 0.95 * self.cell[0] for width, _ in sizes]
-        self.upright = [
-            fit and (all(fits) or _is_lone(label))
-            for fit, label in zip(fits, self.source_labels, strict=True)
+        fits = [label_width <= room_of_label for label_width, _ in sizes]
+        self.upright = [False] * columns
+        self.upright[:: self.strides[0]] = [
+            fit and (all(fits) or is_lone(label)) for fit, label in zip(fits, shown, strict=True)
         ]
-        heights = [h if up else w for (w, h), up in zip(sizes, self.upright, strict=True)]
-        widths = [text_size(label, self.font())[0] for label in self.target_labels]
+        heights = [
+            label_height if stands else label_width
+            for (label_width, label_height), stands in zip(
+                sizes, self.upright[:: self.strides[0]], strict=True
+            )
+        ]
+        targets = self.target_labels[:: self.strides[1]]
+        widths = [text_size(label, self.font())[0] for label in targets]
         self.left = 0.28 + GAP + max(widths, default=0.0)
         self.top = 0.27 + GAP + max(heights, default=0.0) + (0.34 if self.title else 0.0)
         title_width = text_size(self.title or "", self.font(TITLE_SIZE, "bold"))[0]
@@ -127,9 +152,9 @@ class Panel:
         self.least_width = max(title_width, self.left + max(note_width, 0.6))
 
 
-def _is_lone(label: str) -> bool:
-    """Whether `label` is one character with its combining marks."""
-    return sum(not unicodedata.category(c).startswith("M") for c in label) == 1
+def _label_stride(cell: float) -> int:
+    """Every how many tokens one is labelled, where cells are too small for all."""
+    return max(1, int(np.ceil(SMALLEST_CELL / cell - 1e-9)))
 
 
 def best_columns(sizes: Sequence[tuple[float, float]]) -> int:

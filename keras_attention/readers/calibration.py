@@ -29,6 +29,9 @@ LEAST_DOUBT = 1e-3
 LARGEST_LOGIT = 30.0
 IDENTITY = np.array([1.0, 1.0, 0.0, 0.0])
 
+# With fewer answers of either kind, right or wrong, a fit says next to nothing of that kind.
+LEAST_OF_A_KIND = 10
+
 _FORMAT = 1
 
 
@@ -49,6 +52,11 @@ class Calibration:
     n: int
     wrong: int
 
+    @property
+    def reservation(self) -> str | None:
+        """Why its confidences should not be relied on; None where nothing speaks against it."""
+        return reservation(self.n, self.wrong)
+
     def confidence(self, log_probability, length, ops=np):
         """The probability that an answer is right.
 
@@ -65,6 +73,28 @@ class Calibration:
         logit = logit + (self.offset + self.length_slope * length)
         logit = ops.maximum(ops.minimum(logit, LARGEST_LOGIT), -LARGEST_LOGIT)
         return 1.0 / (1.0 + ops.exp(-logit))
+
+
+def reservation(n: int, wrong: int) -> str | None:
+    """What `n` answers of which `wrong` are wrong cannot say of confidence; None if they can.
+
+    A line without a full stop.
+    """
+    right = n - wrong
+    if min(right, wrong) >= LEAST_OF_A_KIND:
+        return None
+    if n < 2 * LEAST_OF_A_KIND:
+        return f"{n} answers are too few to tell how often a confidence is right"
+    kind, other = ("wrong", "right") if wrong < right else ("right", "wrong")
+    if min(right, wrong) == 0:
+        return (
+            f"all {n} answers are {other}, so nothing is known of confidence in {kind} answers; "
+            "take more and harder pairs"
+        )
+    return (
+        f"only {min(right, wrong)} of {n} answers are {kind}, so little is known of confidence "
+        f"in {kind} answers; take more and harder pairs"
+    )
 
 
 def confidence_of(calibration: Calibration | None, log_probability, length, ops=np):
@@ -86,6 +116,7 @@ def mean_of(calibrations: Sequence[Calibration | None]) -> Calibration | None:
 def save_calibration(path: str | pathlib.Path, calibration: Calibration) -> None:
     """Writes a map as JSON."""
     content = {"format": _FORMAT} | dataclasses.asdict(calibration)
+    content["reservation"] = calibration.reservation
     write_text(pathlib.Path(path), json.dumps(content, indent=2) + "\n")
 
 
@@ -99,6 +130,7 @@ def load_calibration(path: str | pathlib.Path) -> Calibration | None:
         content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
         if content.pop("format") != _FORMAT:
             raise ValueError
+        content.pop("reservation", None)  # follows from the others; older files have none
         calibration = Calibration(**content)
         if not all(np.isfinite(value) for value in dataclasses.astuple(calibration)):
             raise ValueError

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 
 from keras_attention._runtime.files import write_text
+from keras_attention._runtime.installation import command_for
 from keras_attention.errors import UserError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 SERVING = "serving"
 LITERT = "litert"
+WEIGHTS = "weights"
 INFERENCE = "inference.keras"
+# In a version folder: the tokens of sources, by which a server can tell unknown ones. TensorFlow
+# Serving passes by what it does not know in this folder.
+SOURCE_VOCABULARY = "assets.extra/source_vocabulary.json"
 # An export is built in a folder of this prefix, beside what it will replace.
 BUILDING = ".building-"
+# TensorFlow Serving keeps a version in a signed integer of 64 bits.
+LARGEST_VERSION = 2**63 - 1
+
+_KINDS = {
+    "name": str,
+    "version": int,
+    "source_tokens": str,
+    "target_tokens": str,
+    "has_attention": bool,
+    "beam_width": int,
+    "length_penalty": (int, float),
+}
+_PLAIN_NAME = re.compile(r"[^/\0]+").fullmatch
 
 
 def is_export(path: str | pathlib.Path) -> bool:
@@ -32,16 +51,25 @@ def read_manifest(export: pathlib.Path) -> dict:
     path = export / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(
-            f"{export}: holds no finished export (no {MANIFEST}); run `python export.py` again"
+            f"{export}: holds no finished export (no {MANIFEST}); "
+            f"run `{command_for('export')}` again"
         ) from None
-    except ValueError:
-        raise UserError(f"{path}: is damaged; run `python export.py` again") from None
+    except PermissionError:
+        raise UserError(f"{path}: may not be read; ask its owner") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        manifest = None
     if not isinstance(manifest, dict):
-        raise UserError(f"{path}: is damaged; run `python export.py` again")
+        raise UserError(f"{path}: is damaged; run `{command_for('export')}` again")
     if manifest.get("format") != FORMAT:
-        raise UserError(f"{path}: is of another format; run `python export.py` again")
+        raise UserError(f"{path}: is of another format; run `{command_for('export')}` again")
+    typed = all(isinstance(manifest.get(key), kind) for key, kind in _KINDS.items())
+    # The name is a folder's: it must not lead out of the export.
+    if not typed or manifest["name"] in ("", ".", "..") or not _PLAIN_NAME(manifest["name"]):
+        raise UserError(f"{path}: is damaged; run `{command_for('export')}` again")
     return manifest
 
 
@@ -60,15 +88,30 @@ def described_version(export: pathlib.Path, manifest: dict) -> pathlib.Path:
         UserError: there is none.
     """
     folder = export / SERVING / manifest["name"]
-    versions = versions_in(folder)
+    versions = version_folders(folder)
     if not versions:
-        raise UserError(f"{folder}: holds no version; run `python export.py` again")
-    version = manifest["version"] if manifest["version"] in versions else versions[-1]
-    return folder / str(version)
+        raise UserError(f"{folder}: holds no version; run `{command_for('export')}` again")
+    return versions.get(manifest["version"]) or versions[max(versions)]
 
 
-def versions_in(folder: pathlib.Path) -> list[int]:
-    """Numbers of the version folders, ascending."""
+def version_folders(folder: pathlib.Path) -> dict[int, pathlib.Path]:
+    """The version folders by their numbers, ascending.
+
+    As in TensorFlow Serving a name of digits is a version, leading zeros do not count (`007` is
+    7), and what does not fit into 64 bits is ignored, like every other name. Of several folders
+    of one number the one without zeros counts, where TensorFlow Serving takes any. Files are no
+    versions, though it would try to load them.
+
+    Raises:
+        OSError: the folder is there and cannot be read.
+    """
     if not folder.is_dir():
-        return []
-    return sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal() and p.is_dir())
+        return {}
+    named: dict[int, pathlib.Path] = {}
+    for path in sorted(folder.iterdir(), key=lambda path: -len(path.name)):
+        digits = path.name.lstrip("0") or "0"
+        is_number = path.name.isascii() and path.name.isdecimal()
+        if is_number and len(digits) <= len(str(LARGEST_VERSION)) and path.is_dir():
+            if int(digits) <= LARGEST_VERSION:
+                named[int(digits)] = path
+    return dict(sorted(named.items()))

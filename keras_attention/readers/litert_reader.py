@@ -5,6 +5,8 @@ Letters in shape comments: S longest source, T longest output; the batch is alwa
 
 from __future__ import annotations
 
+import collections
+import functools
 import json
 import pathlib
 import warnings
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_attention._runtime.installation import missing_extra
 from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
@@ -29,6 +32,8 @@ NO_CHARACTER = -1
 class LiteRTReader:
     """Translates with a `.tflite` file, greedily and one text at a time.
 
+    Threads may share it, and a forked process may go on with it.
+
     Args:
         path: The file. `NAME.json` beside it holds the vocabulary of a word-level side and names
             the normal form of sources; of a character-level model whose sources have none it may
@@ -44,8 +49,8 @@ class LiteRTReader:
 
     def __init__(self, path: str | pathlib.Path, threads: int = 1):
         path = pathlib.Path(path)
-        self._run = _signature_runner(path, threads)
-        inputs, outputs = self._run.get_input_details(), self._run.get_output_details()
+        self._interpreters = _Interpreters(path, threads)
+        inputs, outputs = self._interpreters.inputs, self._interpreters.outputs
         self.source_kind = _kind_of(path, inputs)
         self.target_kind = _kind_of(path, outputs)
         self.has_attention = "attention_weights" in outputs
@@ -81,7 +86,7 @@ class LiteRTReader:
             tokens, ids = tokens[: self.longest_source], ids[: self.longest_source]
         padded = np.zeros((1, self.longest_source), np.int32)
         padded[0, : len(ids)] = ids
-        results = self._run(**{self._input: padded})
+        results = self._interpreters.run(**{self._input: padded})
         answer = results[self._output][0]
         target_tokens = self._decode(answer[: np.count_nonzero(answer)])
         weights = None
@@ -113,26 +118,54 @@ def vocabulary_entries(vocabulary: Vocabulary) -> list[str | None]:
     return [None] * len(RESERVED) + list(vocabulary.tokens)
 
 
-def _signature_runner(path: pathlib.Path, threads: int):
-    try:
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError:
-        raise UserError(
-            f"{path}: reading it needs ai-edge-litert; `pip install ai-edge-litert`"
-        ) from None
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; name a .tflite file of an export")
-    try:
-        interpreter = Interpreter(model_path=str(path), num_threads=threads)
-        runner = interpreter.get_signature_runner(SIGNATURE)
-        with silent_standard_error():  # on its first call it announces its CPU kernels
-            inputs = runner.get_input_details().items()
-            runner(**{name: np.zeros(tensor["shape"], np.int32) for name, tensor in inputs})
-        return runner
-    except (ValueError, RuntimeError, KeyError):
-        raise UserError(
-            f"{path}: is not a .tflite file with a signature {SIGNATURE!r}; export the run again"
-        ) from None
+class _Interpreters:
+    """As many interpreters of one file as calls are made at the same time.
+
+    An interpreter holds the tensors of one call: two threads in it end the process. Whoever calls
+    takes an idle one, or makes another from the same bytes, whatever has become of the file; so
+    there is no lock that a fork could leave closed.
+
+    Attributes:
+        inputs, outputs: LiteRT's descriptions of the signature's tensors.
+    """
+
+    def __init__(self, path: pathlib.Path, threads: int):
+        try:
+            from ai_edge_litert.interpreter import Interpreter
+        except ImportError:
+            raise missing_extra(str(path), "application") from None
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; name a .tflite file of an export")
+        self._make = functools.partial(Interpreter, num_threads=threads)
+        try:
+            self._content = path.read_bytes()
+            runner = self._new()
+            self.inputs, self.outputs = runner.get_input_details(), runner.get_output_details()
+            with silent_standard_error():  # the first call announces LiteRT's CPU kernels
+                runner(**{name: np.zeros(t["shape"], np.int32) for name, t in self.inputs.items()})
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; ask its owner") from None
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        except (ValueError, RuntimeError, KeyError):
+            raise UserError(
+                f"{path}: is not a .tflite file with a signature {SIGNATURE!r}; export the run "
+                "again"
+            ) from None
+        self._idle = collections.deque([runner])  # its operations need no lock
+
+    def run(self, **inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Calls the signature; the arrays belong to the caller."""
+        try:
+            runner = self._idle.pop()
+        except IndexError:
+            runner = self._new()
+        results = runner(**inputs)
+        self._idle.append(runner)
+        return results
+
+    def _new(self):
+        return self._make(model_content=self._content).get_signature_runner(SIGNATURE)
 
 
 def _kind_of(path: pathlib.Path, tensors: dict) -> str:
@@ -162,7 +195,7 @@ def _read_description(
         raise UserError(
             f"{description}: is missing; a word-level model needs it beside {path.name}"
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{description}: is damaged; export the run again") from None
     source, target = tokens
     return source and Vocabulary("word", source, form), target and Vocabulary("word", target), form

@@ -10,12 +10,20 @@ import zlib
 import keras
 
 from keras_attention._runtime.files import replacing
+from keras_attention._runtime.installation import command_for
 from keras_attention.config import Config, load_config
 from keras_attention.errors import UserError
 from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
 from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
 from keras_attention.readers.calibration import Calibration, load_calibration
-from keras_attention.readers.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
+from keras_attention.readers.run_folder import (
+    CALIBRATION,
+    CONFIG,
+    MODEL,
+    VOCABULARY,
+    is_run,
+    resumption_of,
+)
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
 
@@ -48,11 +56,12 @@ def load_run(path: str | pathlib.Path) -> Run:
     """
     path = pathlib.Path(path)
     if not is_run(path):
-        raise UserError(f"{path}: holds no run (no {CONFIG}); train one with `python train.py`")
+        raise UserError(
+            f"{path}: holds no run (no {CONFIG}); train one with `{command_for('train')}`"
+        )
     if not (path / MODEL).is_file():
         raise UserError(
-            f"{path}: holds a run that is not finished; go on with "
-            f"`python train.py --out {path} --resume`"
+            f"{path}: holds a run that is not finished; go on with `{resumption_of(path)}`"
         )
     config = load_config(path / CONFIG)
     source, target = load_vocabularies(path / VOCABULARY)

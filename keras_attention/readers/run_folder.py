@@ -7,10 +7,12 @@ import dataclasses
 import io
 import json
 import pathlib
+import shlex
 import zipfile
 import zlib
 
 from keras_attention._runtime.files import make_folder, write_text
+from keras_attention._runtime.installation import command_for
 from keras_attention.config import PLACE_FIELDS, RESOLVED_FIELDS, Config, flag_of, load_config
 from keras_attention.errors import UserError
 from keras_attention.readers.calibration import load_calibration
@@ -33,8 +35,11 @@ HISTORY_COLUMNS = (
     "valid_exact_match",
     "learning_rate",
     "seconds",
+    "mean_largest_weight",
+    "one_position",
 )
 
+_ATTENTION_COLUMNS = frozenset({"mean_largest_weight", "one_position"})
 
 # By these a `config.json` is told from that of another program.
 _OWN_OPTIONS = frozenset({"source_tokens", "target_tokens", "encoder", "attention"})
@@ -65,6 +70,13 @@ def is_run(path: str | pathlib.Path) -> bool:
 def is_finished(path: str | pathlib.Path) -> bool:
     """Whether a folder holds a run that was trained to its end; see also `damaged_files`."""
     return (pathlib.Path(path) / METRICS).is_file()
+
+
+def resumption_of(path: str | pathlib.Path) -> str:
+    """What to type so that a training goes on, whatever its data and its options are."""
+    path = pathlib.Path(path)
+    options = ("--config", str(path / CONFIG), "--out", str(path), "--resume")
+    return f"{command_for('train')} {shlex.join(options)}"
 
 
 def check_startable(config: Config, may_extend: bool = True) -> None:
@@ -163,7 +175,9 @@ def _check_history(path: pathlib.Path) -> None:
         raise ValueError(path)
     for row in rows:
         for name in HISTORY_COLUMNS:
-            float(row[name])  # raises for what is no number
+            # Not in a run from before the column was, and empty for a model without attention.
+            if name not in _ATTENTION_COLUMNS or row.get(name):
+                float(row[name])  # raises for what is no number
 
 
 def _check_calibration(path: pathlib.Path) -> None:

@@ -1,8 +1,7 @@
-"""Strings into translations with the models of a run, one batch at a time."""
+"""Strings into translations with the Keras models of a run, in TensorFlow."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -10,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
+from keras_attention.engine.search import Decoded
 from keras_attention.errors import UserError
-from keras_attention.models.decoding import NO_HYPOTHESIS, Decoded
 from keras_attention.models.ensemble import Ensemble
 from keras_attention.models.inference import InferenceModel, StepDecoder
-from keras_attention.readers.calibration import Calibration, confidence_of, mean_of
+from keras_attention.readers.calibration import Calibration, mean_of
+from keras_attention.readers.hypotheses import translations_of
+from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.run import load_run
 from keras_attention.readers.translation import Translation
 from keras_attention.text.vocabulary import Vocabulary
@@ -22,7 +23,7 @@ from keras_attention.text.vocabulary import Vocabulary
 _IDS = tf.TensorSpec([None, None], tf.int32)
 
 
-class RunReader:
+class RunReader(ProcessBound):
     """Translates with an inference model and the vocabularies that it was trained with.
 
     Args:
@@ -45,6 +46,7 @@ class RunReader:
         target: Vocabulary,
         calibration: Calibration | None = None,
     ):
+        super().__init__()
         self.calibration = calibration
         self.has_attention = model.has_attention
         self.source_kind = source.kind
@@ -97,14 +99,18 @@ class RunReader:
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:
         """Translates texts together; each result is what the text alone would give."""
+        self.check_process()
         encoded = self._source.encode(texts)
         ids = tf.constant(encoded.padded(np.arange(len(texts))))
         if beam_width == 1:
-            decoded = Decoded(*(part.numpy()[:, None] for part in self._greedy(ids)))
+            decoded = [part.numpy()[:, None] for part in self._greedy(ids)]
         else:
             beam = self._beam(beam_width, length_penalty or 0.0)
-            decoded = Decoded(*(part.numpy() for part in beam(ids)))
-        return self._translations([tuple(self._source.split(text)) for text in texts], decoded)
+            decoded = [part.numpy() for part in beam(ids)]
+        if not self.has_attention:
+            decoded[-1] = None
+        sources = [tuple(self._source.split(text)) for text in texts]
+        return translations_of(sources, Decoded(*decoded), self._target, self.calibration)
 
     def _beam(self, beam_width: int, length_penalty: float):
         key = (beam_width, length_penalty)
@@ -114,35 +120,3 @@ class RunReader:
             )
             self._beams[key] = tf.function(search, input_signature=[_IDS], autograph=False)
         return self._beams[key]
-
-    def _translations(self, sources: list[tuple[str, ...]], decoded: Decoded) -> list[Translation]:
-        """The rows of arrays `[n, k, ...]` as results, each with its k - 1 alternatives."""
-        # Converted at once: one number at a time costs as much as the decoding.
-        scores = decoded.log_probability.astype(np.float64)
-        confidence = confidence_of(self.calibration, scores, decoded.lengths)
-        possible = (scores > NO_HYPOTHESIS).tolist()
-        scores, confidence, lengths = (p.tolist() for p in (scores, confidence, decoded.lengths))
-        token_ids = decoded.token_ids.tolist()
-
-        def hypothesis(row: int, k: int) -> Translation:
-            length, source_tokens = lengths[row][k], sources[row]
-            tokens = self._target.tokens_of(token_ids[row][k][:length])
-            weights = None
-            if self.has_attention:
-                weights = decoded.attention_weights[row, k, :length, : len(source_tokens)]
-            return Translation(
-                text=self._target.join(tokens),
-                log_probability=scores[row][k],
-                confidence=confidence[row][k],
-                source_tokens=source_tokens,
-                target_tokens=tokens,
-                attention_weights=weights,
-            )
-
-        results = []
-        for row, is_possible in enumerate(possible):
-            best, *others = (hypothesis(row, k) for k, real in enumerate(is_possible) if real)
-            results.append(
-                dataclasses.replace(best, alternatives=tuple(others)) if others else best
-            )
-        return results

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import pathlib
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +14,8 @@ import tensorflow as tf
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import described_version, read_manifest
+from keras_attention.readers.process import ProcessBound
+from keras_attention.readers.saved_model_files import DAMAGED, load_saved_model, reason_of
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM, normalise
 from keras_attention.text.tokens import split_tokens
@@ -20,7 +24,7 @@ from keras_attention.text.tokens import split_tokens
 NO_HYPOTHESIS = -5e8
 
 
-class SavedModelReader:
+class SavedModelReader(ProcessBound):
     """Translates with the version in an export folder that its manifest describes.
 
     Args:
@@ -33,6 +37,7 @@ class SavedModelReader:
     batches_at_once = CONCURRENT_BATCHES
 
     def __init__(self, export: str | pathlib.Path):
+        super().__init__()
         export = pathlib.Path(export)
         manifest = read_manifest(export)
         self.source_kind = manifest["source_tokens"]
@@ -41,12 +46,16 @@ class SavedModelReader:
         self.has_attention = manifest["has_attention"]
         self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
+        self._longest_text = manifest.get("longest_text", math.inf)  # exports before had none
         folder = described_version(export, manifest)
         try:
-            self._model = tf.saved_model.load(str(folder))
-        except (OSError, ValueError, tf.errors.OpError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{folder}: cannot be loaded: {reason}; export the run again") from None
+            self._model = load_saved_model(folder)
+        except PermissionError as error:
+            raise UserError(f"{error.filename}: may not be read; ask its owner") from None
+        except DAMAGED as error:
+            raise UserError(
+                f"{folder}: cannot be loaded: {reason_of(error)}; export the run again"
+            ) from None
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -58,6 +67,7 @@ class SavedModelReader:
         Raises:
             UserError: another beam width or length penalty.
         """
+        self.check_process()
         beam = beam_width > 1
         if beam and beam_width != self._beam_width:
             raise UserError(
@@ -68,6 +78,7 @@ class SavedModelReader:
             raise UserError(
                 f"--length-penalty: this export was made with {self._length_penalty:g}; use that"
             )
+        self._warn_of_long(texts)
         name = "beam" if beam else "attention" if self.has_attention else "serving_default"
         outputs = self._model.signatures[name](text=tf.constant(list(texts), tf.string))
         names = ["text", "log_probability", "confidence"]
@@ -95,9 +106,29 @@ class SavedModelReader:
                     source_tokens=source_tokens,
                     target_tokens=target_tokens,
                     attention_weights=(
-                        weights[0][: len(target_tokens), : len(source_tokens)] if weights else None
+                        _cut(weights[0], len(target_tokens), len(source_tokens))
+                        if weights
+                        else None
                     ),
                 )
             )
-        best, *others = [h for h in hypotheses if h.log_probability > NO_HYPOTHESIS]
+        best, *others = hypotheses
+        others = [other for other in others if other.log_probability > NO_HYPOTHESIS]
         return dataclasses.replace(best, alternatives=tuple(others))
+
+    def _warn_of_long(self, texts: Sequence[str]) -> None:
+        for text in texts:
+            if len(text) > self._longest_text:
+                warnings.warn(
+                    f"a source of {len(text)} characters is longer than the {self._longest_text} "
+                    "that this export reads, so it is answered with an empty text of confidence "
+                    f"0; export with a larger --longest-text: {text[:40]!r}...",
+                    stacklevel=2,
+                )
+
+
+def _cut(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """`[T, S]` without padding; a source that the graph refused to read has weights nowhere."""
+    if columns > weights.shape[1]:
+        return np.zeros((rows, columns), weights.dtype)
+    return weights[:rows, :columns]

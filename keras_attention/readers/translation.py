@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Translation:
     """What a model made of one source string.
 
@@ -30,3 +30,12 @@ class Translation:
     target_tokens: tuple[str, ...]
     attention_weights: np.ndarray | None
     alternatives: tuple[Translation, ...] = ()
+
+    def __repr__(self) -> str:
+        """Short enough for a line: what was answered, and how sure of it the model is."""
+        shape = None if self.attention_weights is None else self.attention_weights.shape
+        return (
+            f"Translation(text={self.text!r}, confidence={self.confidence:.4f}, "
+            f"log_probability={self.log_probability:.4f}, attention_weights={shape}, "
+            f"alternatives={len(self.alternatives)})"
+        )

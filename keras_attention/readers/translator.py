@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from keras_attention._runtime.keras_settings import require_plain_tensorflow
 from keras_attention.batching.batches import POSITIONS_PER_BATCH
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import is_export
+from keras_attention.readers.export_layout import is_export, read_manifest
 from keras_attention.readers.run_folder import is_run
 from keras_attention.readers.translation import Translation
-from keras_attention.text.repair import clean
+from keras_attention.text.arguments import (
+    checked_integer,
+    checked_number,
+    checked_paths,
+    checked_texts,
+)
+from keras_attention.text.repair import repaired
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
+# A beam search holds at most this many hypotheses at once: states, scores of the whole vocabulary
+# and attention for each. So a wide beam takes smaller batches, and the widest one text alone.
+HYPOTHESES_PER_BATCH = 2_048
+WIDEST_BEAM = 1_000
+WHY_NOT_WIDER = "every hypothesis takes memory of its own, and this wide a beam adds nothing"
+
+
+ENGINES = ("numpy", "tensorflow")
 
 
 class Reader(Protocol):
-    """One kind of model file, opened."""
+    """One kind of model file, opened.
+
+    A reader may also have `least_rows_per_batch`, where few texts should be divided among threads,
+    and `needs_warm_up`, False where the first batch need not be by itself.
+    """
 
     has_attention: bool
     source_kind: str
@@ -44,35 +64,49 @@ class Translator:
         self._reader = reader
 
     @classmethod
-    def load(cls, path: str | pathlib.Path | Sequence[str | pathlib.Path]) -> Translator:
+    def load(
+        cls,
+        path: str | pathlib.Path | Sequence[str | pathlib.Path],
+        engine: str | None = None,
+    ) -> Translator:
         """Opens a model.
 
         Args:
-            path: A run folder, an export folder, or a `.tflite` file. TensorFlow is imported for
-                the two folders only. A sequence of run folders decodes as an ensemble, by the mean
-                of the runs' probabilities at every step.
+            path: A run folder, an export folder, or a `.tflite` file. A sequence of run folders
+                decodes as an ensemble, by the mean of the runs' probabilities at every step.
+            engine: What computes: "numpy", which imports neither TensorFlow nor Keras, or
+                "tensorflow", the Keras model of a run or the SavedModel of an export. By default
+                NumPy, and TensorFlow for an export without weights in an open format, as those
+                from before version 0.2. A `.tflite` file always runs in LiteRT.
 
         Raises:
-            UserError: nothing that can be read as a model is there, or the runs of an ensemble do
-                not fit together.
+            TypeError: `path` is neither a path nor a sequence of paths.
+            ValueError: the sequence is empty, or there is no such engine.
+            UserError: nothing that can be read as a model is there, the engine cannot read it, the
+                runs of an ensemble do not fit together, or Keras, where it computes, was told to
+                use another backend than TensorFlow or other numbers than float32.
         """
+        if engine not in (None, *ENGINES):
+            raise ValueError(f"engine must be one of {ENGINES}. Received: engine={engine!r}")
         if not isinstance(path, (str, os.PathLike)):
-            from keras_attention.readers.run_reader import RunReader
-
-            return cls(RunReader.load_ensemble([pathlib.Path(part) for part in path]))
+            return cls(_run_reader(engine).load_ensemble(checked_paths(path)))
         path = pathlib.Path(path)
-        if path.suffix == ".tflite":
+        try:
+            path.stat()
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; ask its owner") from None
+        except (OSError, ValueError):
+            pass  # said below
+        if path.suffix == ".tflite" and not path.is_dir():
+            if engine is not None:
+                raise UserError(f"--engine: {path} runs in LiteRT; leave the option out")
             from keras_attention.readers.litert_reader import LiteRTReader
 
             return cls(LiteRTReader(path))
         if is_run(path):
-            from keras_attention.readers.run_reader import RunReader
-
-            return cls(RunReader.load(path))
+            return cls(_run_reader(engine).load(path))
         if is_export(path):
-            from keras_attention.readers.saved_model_reader import SavedModelReader
-
-            return cls(SavedModelReader(path))
+            return cls(_open_export(path, engine))
         what = "is not a model" if path.exists() else "does not exist"
         raise UserError(f"{path}: {what}; name a run folder, an export folder or a .tflite file")
 
@@ -109,16 +143,17 @@ class Translator:
             length_penalty: See `decoding.beam_search`. By default that of an export, else 0.
 
         Raises:
-            TypeError: `texts` is one string and not a sequence of them.
-            ValueError: `beam_width` is below 1.
+            TypeError: `texts` is one string and not a sequence of them, or one of them is no
+                string; `beam_width` is no integer or `length_penalty` no number.
+            ValueError: `beam_width` is not from 1 to `WIDEST_BEAM`, `texts` is an array of several
+                dimensions, `length_penalty` is not finite.
             UserError: the model file cannot decode with this beam width.
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError(f"texts must be a sequence of strings. Received: texts={texts!r}")
-        if beam_width < 1:
-            raise ValueError(f"beam_width must be at least 1. Received: beam_width={beam_width}")
-        cleaned = [clean(text) for text in texts]
-        batches = list(_batches_by_length(cleaned))
+        given = checked_texts(texts)
+        beam_width = checked_integer(beam_width, "beam_width", 1, WIDEST_BEAM, WHY_NOT_WIDER)
+        length_penalty = checked_number(length_penalty, "length_penalty")
+        cleaned = list(repaired(given, "texts[{}]".format, stacklevel=3))
+        batches = list(_batches_by_length(cleaned, self._rows_per_batch(len(cleaned), beam_width)))
 
         def translate_rows(rows: list[int]) -> list[Translation]:
             return self._reader.translate_batch(
@@ -133,22 +168,73 @@ class Translator:
 
     def _map(self, translate_rows: Callable, batches: list[list[int]]) -> Iterator:
         """All batches, translated; several at a time where the reader can."""
-        yield from map(translate_rows, batches[:1])  # by itself: a graph may have to be traced
-        if self._reader.batches_at_once == 1 or len(batches) < 3:
-            yield from map(translate_rows, batches[1:])
+        alone = 1 if getattr(self._reader, "needs_warm_up", True) else 0
+        yield from map(translate_rows, batches[:alone])  # a graph may have to be traced
+        batches = batches[alone:]
+        if self._reader.batches_at_once == 1 or len(batches) < 2:
+            yield from map(translate_rows, batches)
             return
         # A decoder's steps wait for each other and leave cores idle, which another batch can use.
         pool = ThreadPoolExecutor(self._reader.batches_at_once)
         try:
-            yield from pool.map(translate_rows, batches[1:])
+            # The longest first, so that no thread begins one when the others have ended.
+            yield from reversed(list(pool.map(translate_rows, reversed(batches))))
         finally:
             pool.shutdown(cancel_futures=True)
 
+    def _rows_per_batch(self, n: int, beam_width: int) -> int:
+        """Texts of a batch: of few texts, so many that every thread has some."""
+        most = min(ROWS_PER_BATCH, max(1, HYPOTHESES_PER_BATCH // beam_width))
+        least = getattr(self._reader, "least_rows_per_batch", most)
+        return min(most, max(least, math.ceil(n / self._reader.batches_at_once)))
 
-def _batches_by_length(texts: Sequence[str]) -> Iterator[list[int]]:
+
+def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:
+    """Whether opening a model would import TensorFlow, which a command does quietly beforehand."""
+    if engine is not None:
+        return engine == "tensorflow"
+    path = pathlib.Path(path)
+    is_litert_file = path.suffix == ".tflite" and not path.is_dir()
+    if is_litert_file or is_run(path) or not is_export(path):
+        return False
+    from keras_attention.readers.weights_folder import has_weights
+
+    return not has_weights(path, read_manifest(path))
+
+
+def _run_reader(engine: str | None):
+    """What reads run folders; TensorFlow is imported only where it is asked for."""
+    if engine == "tensorflow":
+        require_plain_tensorflow()
+        from keras_attention.readers.run_reader import RunReader
+
+        return RunReader
+    from keras_attention.readers.engine_reader import EngineReader
+
+    return EngineReader
+
+
+def _open_export(path: pathlib.Path, engine: str | None) -> Reader:
+    from keras_attention.readers.engine_reader import EngineReader
+    from keras_attention.readers.weights_folder import has_weights
+
+    weights = has_weights(path, read_manifest(path))
+    if engine == "numpy" and not weights:
+        raise UserError(
+            f"{path}: has no weights in an open format; export the run again, or use "
+            "--engine tensorflow"
+        )
+    if weights and engine != "tensorflow":
+        return EngineReader.load_export(path)
+    from keras_attention.readers.saved_model_reader import SavedModelReader
+
+    return SavedModelReader(path)
+
+
+def _batches_by_length(texts: Sequence[str], most: int) -> Iterator[list[int]]:
     rows: list[int] = []
     for row in sorted(range(len(texts)), key=lambda row: len(texts[row])):
-        full = len(rows) == ROWS_PER_BATCH
+        full = len(rows) == most
         if rows and (full or (len(rows) + 1) * len(texts[row]) > POSITIONS_PER_BATCH):
             yield rows
             rows = []

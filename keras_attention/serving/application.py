@@ -1,4 +1,4 @@
-"""The ASGI application: the REST API under /v1/, the page at /, and what guards both."""
+"""The ASGI application: the REST API, the metrics, the page, and what guards them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable
 
+from keras_attention.serving import metrics as prometheus
+from keras_attention.serving.access_log import Described, request_id_of, write_access_line
 from keras_attention.serving.batching import Batcher
+from keras_attention.serving.body import ClientGone, read_body
+from keras_attention.serving.metrics import Metrics
 from keras_attention.serving.model_versions import ModelVersions
-from keras_attention.serving.rest_api import Described, Limits, RestApi
+from keras_attention.serving.rest_api import Limits, RestApi
 from keras_attention.serving.statuses import StatusError
 
 JSON = "application/json"
@@ -32,15 +36,22 @@ SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-# As TensorFlow Serving sends them with --rest_api_enable_cors_support.
+# As TensorFlow Serving sends them with --rest_api_enable_cors_support, with every answer of the
+# API: without them a browser hides an error from the page that asked.
 CORS_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "POST, GET",
     "Access-Control-Allow-Headers": "Content-Type",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
+# What was not read of a body is not waited for, and a client that repeats must not come at once.
+ERROR_HEADERS = {
+    408: {"Connection": "close"},
+    413: {"Connection": "close"},
+    415: {"Connection": "close"},
+    429: {"Retry-After": "1"},
+}
 
-_access = logging.getLogger("keras_attention.serving.access")
 _log = logging.getLogger(__name__)
 
 
@@ -54,6 +65,7 @@ class Settings:
         body_seconds: In which the body must have arrived.
         poll_seconds: Between two looks for a newer version.
         cors: Whether pages of other origins may use the API.
+        monitoring: Whether `/monitoring/prometheus/metrics` is answered.
         local_only: Whether requests must name this machine as their host, so that no page of
             another site can reach the server by pointing its own name here.
     """
@@ -63,6 +75,7 @@ class Settings:
     body_seconds: float = 10.0
     poll_seconds: float = 1.0
     cors: bool = False
+    monitoring: bool = True
     local_only: bool = True
 
 
@@ -82,6 +95,7 @@ class Application:
         batcher: Runs its signatures.
         files: The page's files by path, "" being the page itself, as (media type, content).
         settings: See `Settings`.
+        metrics: Counts what is asked and answered.
     """
 
     def __init__(
@@ -90,12 +104,14 @@ class Application:
         batcher: Batcher,
         files: dict[str, tuple[str, bytes]],
         settings: Settings,
+        metrics: Metrics,
     ):
         self._versions = versions
         self._batcher = batcher
         self._files = files
         self._settings = settings
-        self._api = RestApi(versions, batcher, settings.limits)
+        self._metrics = metrics
+        self._api = RestApi(versions, batcher, settings.limits, metrics)
 
     async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
         if scope["type"] == "lifespan":
@@ -105,7 +121,12 @@ class Application:
 
     async def _lifespan(self, receive: Callable, send: Callable) -> None:
         await receive()
-        watching = asyncio.create_task(self._versions.watch(self._settings.poll_seconds))
+        watching = asyncio.create_task(
+            self._versions.watch(
+                self._settings.poll_seconds,
+                lambda version: self._batcher.drain(version.signatures.values()),
+            )
+        )
         await send({"type": "lifespan.startup.complete"})
         await receive()
         watching.cancel()
@@ -116,47 +137,65 @@ class Application:
 
     async def _http(self, scope: dict, receive: Callable, send: Callable) -> None:
         start = time.perf_counter()
-        described = Described()
+        headers = dict(scope["headers"])
+        described = Described(scope["method"], request_id_of(headers))
+        status = "OK"
         try:
-            response = await self._respond(scope, receive, described)
+            response = await self._respond(scope, headers, receive, described)
         except StatusError as error:
+            status = error.code
             response = Response(error.http_status, error.body)
-            if error.http_status == 429:
-                response.headers["Retry-After"] = "1"
-            if error.http_status in (408, 413):  # what is left of the body is not read
-                response.headers["Connection"] = "close"
-        except _ClientGone:
-            _write_access_line(scope["method"], described, 499, start)
+            response.headers |= ERROR_HEADERS.get(error.http_status, {})
+        except ClientGone:
+            self._ended(described, 499, "CANCELLED", start)
             return
         except Exception as error:
             # The message could hold what the user sent; where it happened cannot.
             where = "".join(traceback.format_tb(error.__traceback__))
             _log.error("%s while answering:\n%s", type(error).__name__, where)
+            status = "INTERNAL"
             response = Response(500, StatusError("Internal error", "INTERNAL").body)
-        _write_access_line(scope["method"], described, response.status, start)
+        response.headers["X-Request-Id"] = described.request_id
+        if self._settings.cors and _is_api(scope["raw_path"]):
+            response.headers |= CORS_HEADERS
+        self._ended(described, response.status, status, start)
         await self._send(response, send)
 
-    async def _respond(self, scope: dict, receive: Callable, described: Described) -> Response:
+    def _ended(self, described: Described, code: int, status: str, start: float) -> None:
+        seconds = time.perf_counter() - start
+        write_access_line(described, code, seconds)
+        self._metrics.answered(described.what, described.signature, code, status, seconds)
+
+    async def _respond(
+        self, scope: dict, headers: dict[bytes, bytes], receive: Callable, described: Described
+    ) -> Response:
         method = scope["method"]
         path = scope["raw_path"].decode("latin-1")
-        headers = dict(scope["headers"])
         if self._settings.local_only and not _names_this_machine(headers.get(b"host", b"")):
             raise StatusError("This server answers this machine only", "PERMISSION_DENIED")
-        if not path.lower().startswith("/v1/"):
+        if path == prometheus.PATH and self._settings.monitoring:
+            return self._monitoring(method, described)
+        if not _is_api(scope["raw_path"]):
             return self._file(method, path, described)
         if method == "OPTIONS" and self._settings.cors:
             described.what = "preflight"
             if b"origin" not in headers:
                 raise StatusError("Malformed request: OPTIONS " + path)
-            return Response(200, b"", headers=dict(CORS_HEADERS))
+            return Response(200, b"")
         if method == "GET":
-            answer = await self._api.answer(method, path, b"", described)
-        else:
-            with self._batcher.admission():
-                body = await self._body(headers, receive)
-                answering = self._api.answer(method, path, body, described)
-                answer = await _unless_client_leaves(answering, receive)
-        return Response(200, answer, headers=dict(CORS_HEADERS) if self._settings.cors else {})
+            return Response(200, await self._api.answer(method, path, b"", described))
+        with self._batcher.admission():
+            self._api.describe(method, path, described)
+            largest, seconds = self._settings.largest_body, self._settings.body_seconds
+            body = await read_body(headers, receive, largest, seconds)
+            answering = self._api.answer(method, path, body, described)
+            return Response(200, await _unless_client_leaves(answering, receive))
+
+    def _monitoring(self, method: str, described: Described) -> Response:
+        described.what = "metrics"
+        if method not in ("GET", "HEAD"):
+            return _not_allowed()
+        return Response(200, self._metrics.page(), prometheus.CONTENT_TYPE)
 
     def _file(self, method: str, path: str, described: Described) -> Response:
         if path.lstrip("/") not in self._files:
@@ -164,41 +203,10 @@ class Application:
             raise StatusError("Not found", "NOT_FOUND")
         described.what = "page"
         if method not in ("GET", "HEAD"):
-            response = Response(405, StatusError("Use GET here").body)
-            response.headers["Allow"] = "GET, HEAD"
-            return response
+            return _not_allowed()
         media_type, content = self._files[path.lstrip("/")]
         headers = {"Cache-Control": "no-cache", "Content-Security-Policy": PAGE_POLICY}
         return Response(200, content, media_type, headers)
-
-    async def _body(self, headers: dict[bytes, bytes], receive: Callable) -> bytes:
-        """The request's body.
-
-        Raises:
-            StatusError: it is too large, or does not arrive in time.
-        """
-        largest = self._settings.largest_body
-        declared = headers.get(b"content-length", b"0")
-        too_large = StatusError(f"The body is larger than {largest} bytes", "PAYLOAD_TOO_LARGE")
-        if declared.isdigit() and int(declared[:20]) > largest:
-            raise too_large
-        parts, size = [], 0
-        try:
-            async with asyncio.timeout(self._settings.body_seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _ClientGone
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > largest:
-                        raise too_large
-                    if not message.get("more_body", False):
-                        return b"".join(parts)
-        except TimeoutError:
-            seconds = f"{self._settings.body_seconds:g} seconds"
-            message = f"The body did not arrive within {seconds}"
-            raise StatusError(message, "REQUEST_TIMEOUT") from None
 
     async def _send(self, response: Response, send: Callable) -> None:
         headers = SAFE_HEADERS | response.headers
@@ -213,8 +221,12 @@ class Application:
         await send({"type": "http.response.body", "body": response.body})
 
 
-class _ClientGone(Exception):
-    """The client closed its connection before it had its answer."""
+def _is_api(raw_path: bytes) -> bool:
+    return raw_path.lower().startswith(b"/v1/")
+
+
+def _not_allowed() -> Response:
+    return Response(405, StatusError("Use GET here").body, headers={"Allow": "GET, HEAD"})
 
 
 async def _unless_client_leaves(answering: Awaitable[bytes], receive: Callable) -> bytes:
@@ -225,7 +237,7 @@ async def _unless_client_leaves(answering: Awaitable[bytes], receive: Callable) 
         await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise _ClientGone
+        raise ClientGone
     finally:
         task.cancel()
         leaving.cancel()
@@ -240,12 +252,3 @@ def _names_this_machine(host: bytes) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
-
-
-def _write_access_line(method: str, described: Described, status: int, start: float) -> None:
-    """One line without anything that the user wrote: paths and texts stay out."""
-    if _access.isEnabledFor(logging.INFO):
-        details = f" {described.signature}" if described.signature else ""
-        details += "" if described.texts is None else f" texts={described.texts}"
-        milliseconds = 1000 * (time.perf_counter() - start)
-        _access.info("%s %s%s %d %.1f ms", method, described.what, details, status, milliseconds)

@@ -12,24 +12,14 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
-from collections.abc import Iterator
-from typing import Protocol
+import time
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from keras_attention.serving.loaded_version import Signature
+from keras_attention.serving.metrics import Metrics
 from keras_attention.serving.statuses import StatusError
-
-
-class Signature(Protocol):
-    """What is called.
-
-    Attributes:
-        joins: Whether the rows of several requests may go into one call.
-    """
-
-    joins: bool
-
-    def __call__(self, texts: list[bytes]) -> dict[str, np.ndarray]: ...
 
 
 @dataclasses.dataclass(eq=False)
@@ -37,6 +27,7 @@ class _Job:
     signature: Signature
     texts: list[bytes]
     answer: asyncio.Future
+    since: float
 
 
 class Batcher:
@@ -47,16 +38,25 @@ class Batcher:
         most_in_flight: Requests, running, waiting or arriving; one more is refused.
         largest_batch: Texts joined into one call. A single request may hold more.
         timeout: Seconds that a request waits for its answer.
+        metrics: Counts calls, batches and waiting.
     """
 
-    def __init__(self, threads: int, most_in_flight: int, largest_batch: int, timeout: float):
+    def __init__(
+        self,
+        threads: int,
+        most_in_flight: int,
+        largest_batch: int,
+        timeout: float,
+        metrics: Metrics,
+    ):
         self._executor = concurrent.futures.ThreadPoolExecutor(threads, "signature")
         self._idle = threads
         self._most_in_flight = most_in_flight
         self._largest_batch = largest_batch
         self._timeout = timeout
         self._waiting: collections.deque[_Job] = collections.deque()
-        self._running: set[asyncio.Task] = set()
+        self._running: dict[asyncio.Task, Signature] = {}
+        self._metrics = metrics
         self.in_flight = 0
 
     @contextlib.contextmanager
@@ -82,7 +82,8 @@ class Batcher:
         Raises:
             StatusError: it took longer than the time-out.
         """
-        job = _Job(signature, texts, asyncio.get_running_loop().create_future())
+        answer = asyncio.get_running_loop().create_future()
+        job = _Job(signature, texts, answer, time.perf_counter())
         self._waiting.append(job)
         self._start()
         try:
@@ -90,6 +91,19 @@ class Batcher:
                 return await job.answer
         except TimeoutError:
             raise StatusError("Timed out waiting for notification", "DEADLINE_EXCEEDED") from None
+
+    @property
+    def waiting(self) -> int:
+        """Requests whose call has not begun."""
+        return len(self._waiting)
+
+    async def drain(self, signatures: Iterable[Signature]) -> None:
+        """Returns when no call of some signatures runs or waits; they must get no new ones."""
+        gone = frozenset(signatures)
+        while gone.intersection(self._running.values()) or any(
+            job.signature in gone and not job.answer.done() for job in self._waiting
+        ):
+            await asyncio.sleep(0.02)
 
     def close(self) -> None:
         """Waits for the calls that run."""
@@ -99,8 +113,8 @@ class Batcher:
         while self._idle and (jobs := self._next_jobs()):
             self._idle -= 1
             task = asyncio.get_running_loop().create_task(self._run(jobs))
-            self._running.add(task)  # the loop itself keeps only weak references
-            task.add_done_callback(self._running.discard)
+            self._running[task] = jobs[0].signature  # the loop keeps only weak references
+            task.add_done_callback(self._running.pop)
 
     def _next_jobs(self) -> list[_Job]:
         """The request that waits longest, with those of the same signature that fit beside it."""
@@ -128,18 +142,23 @@ class Batcher:
 
     async def _run(self, jobs: list[_Job]) -> None:
         texts = [text for job in jobs for text in job.texts]
+        signature = jobs[0].signature
         loop = asyncio.get_running_loop()
+        start = time.perf_counter()
+        for job in jobs:
+            self._metrics.waited(signature, start - job.since)
         try:
-            outputs = await loop.run_in_executor(self._executor, jobs[0].signature, texts)
+            outputs = await loop.run_in_executor(self._executor, signature, texts)
         except Exception as error:
             for job in jobs:
                 if not job.answer.done():
                     job.answer.set_exception(error)
         else:
-            start = 0
+            self._metrics.called(signature, len(texts), time.perf_counter() - start)
+            first = 0
             for job in jobs:
-                rows = slice(start, start + len(job.texts))
-                start = rows.stop
+                rows = slice(first, first + len(job.texts))
+                first = rows.stop
                 if not job.answer.done():
                     job.answer.set_result({name: value[rows] for name, value in outputs.items()})
         finally:

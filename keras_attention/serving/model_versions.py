@@ -1,7 +1,8 @@
 """The versions of one exported model: the newest is served, and replaced when a newer one appears.
 
 As TensorFlow Serving's default policy has it: only the version with the largest number is loaded,
-and it stays until its successor is ready.
+and it stays until its successor is ready. A version that cannot be loaded, because it is still
+being copied or is damaged, is tried again whenever the content of its folder has changed.
 """
 
 from __future__ import annotations
@@ -10,85 +11,26 @@ import asyncio
 import dataclasses
 import gc
 import logging
+import os
 import pathlib
-from typing import Any
+import sys
+from collections.abc import Callable, Iterable, Iterator
 
-import numpy as np
-import tensorflow as tf
-from google.protobuf import json_format
-from tensorflow.core.protobuf import saved_model_pb2
-
+from keras_attention._runtime.installation import command_for
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import versions_in
+from keras_attention.readers.export_layout import version_folders
+from keras_attention.readers.saved_model_files import DAMAGED, reason_of
+from keras_attention.serving.loaded_version import LoadedVersion
 from keras_attention.serving.statuses import StatusError
 
-DEFAULT_SIGNATURE = "serving_default"
-
-# One text, and a batch of unequal lengths with an empty one: run once before a version is served.
-_WARM_UP = ([b"1"], [b"", b"1", b"12345678901234567890"])
+# While a version is loaded, seconds after which Python lets another thread run (5 ms otherwise).
+# The server's threads hand over several times for each answer.
+_SWITCH_SECONDS = 0.0002
 
 _log = logging.getLogger(__name__)
 
-
-class Signature:
-    """One signature of a loaded SavedModel.
-
-    Attributes:
-        input_name: Of its one input, strings `[n]`.
-        joins: Whether a row of its outputs has the same size whatever the other rows are.
-    """
-
-    def __init__(self, function):
-        (self.input_name,) = function.structured_input_signature[1]
-        shapes = [spec.shape for spec in function.structured_outputs.values()]
-        self.joins = all(None not in shape.as_list()[1:] for shape in shapes)
-        self._function = function
-
-    def __call__(self, texts: list[bytes]) -> dict[str, np.ndarray]:
-        outputs = self._function(**{self.input_name: tf.constant(texts, tf.string, [len(texts)])})
-        return {name: value.numpy() for name, value in outputs.items()}
-
-
-@dataclasses.dataclass(frozen=True)
-class LoadedVersion:
-    """A version that can be asked.
-
-    Attributes:
-        number: Its folder's name.
-        signatures: By name.
-        metadata: The signature definitions as TensorFlow Serving's metadata reply has them.
-    """
-
-    number: int
-    signatures: dict[str, Signature]
-    metadata: dict[str, Any]
-
-    @classmethod
-    def load(cls, folder: pathlib.Path) -> LoadedVersion:
-        """Reads a version folder and calls every signature once, so that no user waits.
-
-        Raises:
-            OSError, ValueError, tf.errors.OpError: it cannot be read or called.
-        """
-        functions = tf.saved_model.load(str(folder)).signatures
-        signatures = {name: Signature(function) for name, function in functions.items()}
-        for signature in signatures.values():
-            for texts in _WARM_UP:
-                signature(texts)
-        return cls(int(folder.name), signatures, _metadata(folder))
-
-    def signature(self, name: str) -> Signature:
-        """The signature called `name`, the default one for "".
-
-        Raises:
-            StatusError: there is none.
-        """
-        name = name or DEFAULT_SIGNATURE
-        if name in self.signatures:
-            return self.signatures[name]
-        if name in self.metadata:  # the initialiser, which takes nothing
-            raise StatusError(f"Failed to get input map for signature: {name}")
-        raise StatusError(f'Serving signature name: "{name}" not found in signature def')
+# What tells one content of a folder from another, without reading the files.
+Content = tuple[tuple[str, int, int, int, int], ...]
 
 
 @dataclasses.dataclass
@@ -99,28 +41,46 @@ class _State:
     error: str = ""
 
 
+@dataclasses.dataclass
+class _Failure:
+    """A version that could not be loaded.
+
+    Attributes:
+        tried: The folder's content when it was tried.
+        seen: The content at the last look.
+    """
+
+    tried: Content
+    seen: Content
+
+
 class ModelVersions:
     """The model called `name`, whose version folders lie in `folder`.
 
+    Args:
+        name, folder: As above.
+        threads: Calls of the model that will run at once.
+        labels: Names by which requests may ask for the version that is served.
+
     Raises:
-        UserError: there is no version, or the newest cannot be loaded.
+        UserError: there is no version, or none can be loaded.
     """
 
-    def __init__(self, name: str, folder: pathlib.Path):
+    def __init__(
+        self,
+        name: str,
+        folder: pathlib.Path,
+        threads: int = 1,
+        labels: Iterable[str] = (),
+    ):
         self.name = name
         self._folder = folder
+        self._threads = threads
+        self._labels = frozenset(labels)
         self._states: dict[int, _State] = {}
-        numbers = versions_in(folder)
-        if not numbers:
-            raise UserError(f"{folder}: holds no version; run `python export.py` again")
-        newest = folder / str(numbers[-1])
-        try:
-            self.current = LoadedVersion.load(newest)
-        except (OSError, ValueError, tf.errors.OpError) as error:
-            raise UserError(
-                f"{newest}: cannot be loaded: {_first_line(error)}; export the run again"
-            ) from None
-        self._states[self.current.number] = _State("AVAILABLE")
+        self._failures: dict[int, _Failure] = {}
+        self.swaps = 0
+        self.current = self._load_first()
         _collect_garbage()
 
     def find(self, name: str, number: int | None = None, label: str | None = None) -> LoadedVersion:
@@ -129,8 +89,7 @@ class ModelVersions:
         Raises:
             StatusError: it is not loaded.
         """
-        if label is not None:
-            raise StatusError(f"Unrecognized servable version label: {label}")
+        self._check_label(label)
         if name != self.name or number not in (None, self.current.number):
             wanted = f"Latest({name})" if number is None else f"Specific({name}, {number})"
             raise StatusError(f"Servable not found for request: {wanted}", "NOT_FOUND")
@@ -142,8 +101,9 @@ class ModelVersions:
         Raises:
             StatusError: there is none.
         """
+        self._check_label(label)
         if label is not None:
-            raise StatusError(f"Unrecognized servable version label: {label}")
+            number = self.current.number
         states = self._states if name == self.name else {}
         if number is not None:
             if number not in states:
@@ -166,62 +126,132 @@ class ModelVersions:
             ]
         }
 
-    async def watch(self, seconds: float) -> None:
+    async def watch(self, seconds: float, drain: Callable) -> None:
         """Looks for another newest version every so many seconds, until cancelled.
 
-        One that cannot be loaded is reported and tried no more; what was served stays.
+        One that cannot be loaded is reported, and what was served stays. It is tried again once
+        its folder has other content than at the last try, and the same at two looks.
+
+        Args:
+            seconds: Between two looks.
+            drain: Awaited with a version that was replaced; returns when no call of it runs.
         """
         while True:
             await asyncio.sleep(seconds)
             try:
-                await self._refresh()
+                await self._refresh(drain)
             except OSError as error:
                 _log.warning("%s: cannot be read: %s", self._folder, error.strerror)
 
-    async def _refresh(self) -> None:
-        numbers = [n for n in versions_in(self._folder) if not self._failed(n)]
-        if not numbers or numbers[-1] == self.current.number:
-            return
-        number, before = numbers[-1], self.current.number
+    async def _refresh(self, drain: Callable) -> None:
+        folders = await asyncio.to_thread(version_folders, self._folder)
+        for number in sorted(folders, reverse=True):
+            if number == self.current.number:
+                return
+            content = await asyncio.to_thread(_content, folders[number])
+            if not self._worth_a_try(number, content):
+                continue
+            if await self._replace(number, folders[number], content, drain):
+                return
+
+    def _worth_a_try(self, number: int, content: Content) -> bool:
+        failure = self._failures.get(number)
+        if failure is None:
+            return True
+        settled, failure.seen = content == failure.seen, content
+        return settled and content != failure.tried
+
+    async def _replace(
+        self, number: int, folder: pathlib.Path, content: Content, drain: Callable
+    ) -> bool:
+        """Loads a version, warms it up, and switches to it; whether that went well."""
+        before = self.current
         self._states[number] = _State("LOADING")
         try:
-            loaded = await asyncio.to_thread(LoadedVersion.load, self._folder / str(number))
+            loaded = await asyncio.to_thread(_load_politely, number, folder, self._threads)
         except Exception as error:  # whatever is in that folder, the server goes on
-            self._states[number] = _State("END", _first_line(error))
-            _log.warning("version %d cannot be loaded: %s", number, type(error).__name__)
-            return
+            self._failed(number, content, error)
+            return False
         self.current = loaded
+        self.swaps += 1
+        self._failures.pop(number, None)
         self._states[number] = _State("AVAILABLE")
-        self._states[before] = _State("END")
-        _collect_garbage()
-        _log.info("version %d is served in place of %d", number, before)
+        self._states[before.number] = _State("UNLOADING")
+        await drain(before)
+        await asyncio.to_thread(before.close)
+        self._states[before.number] = _State("END")
+        _log.info("version %d is served in place of %d", number, before.number)
+        return True
 
-    def _failed(self, number: int) -> bool:
-        state = self._states.get(number)
-        return state is not None and bool(state.error)
+    def _load_first(self) -> LoadedVersion:
+        """The newest version that can be loaded."""
+        folders = _folders_or_error(self._folder)
+        first_error = None
+        for number, folder in reversed(folders.items()):
+            content = _content(folder)
+            try:
+                loaded = LoadedVersion(number, folder, self._threads)
+            except DAMAGED as error:
+                self._failed(number, content, error)
+                first_error = first_error or f"{folder}: cannot be loaded: {reason_of(error)}"
+                continue
+            self._states[number] = _State("AVAILABLE")
+            return loaded
+        raise UserError(
+            f"{first_error}; export the run again"
+            if first_error
+            else f"{self._folder}: holds no version; run `{command_for('export')}` again"
+        )
+
+    def _failed(self, number: int, content: Content, error: Exception) -> None:
+        self._failures[number] = _Failure(content, content)
+        self._states[number] = _State("END", reason_of(error))
+        _log.warning("version %d cannot be loaded: %s", number, type(error).__name__)
+
+    def _check_label(self, label: str | None) -> None:
+        if label is not None and label not in self._labels:
+            raise StatusError(f"Unrecognized servable version label: {label}")
+
+
+def _folders_or_error(folder: pathlib.Path) -> dict[int, pathlib.Path]:
+    try:
+        return version_folders(folder)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def _load_politely(number: int, folder: pathlib.Path, threads: int) -> LoadedVersion:
+    """Loads a version while others are answered: with short turns of the interpreter."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        return LoadedVersion(number, folder, threads)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _content(folder: pathlib.Path) -> Content:
+    """Names, sizes and times of all files below a folder; of a file that just went, nothing."""
+    return tuple(sorted(_files(folder)))
+
+
+def _files(folder: pathlib.Path) -> Iterator[tuple[str, int, int, int, int]]:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            times = status.st_mtime_ns, status.st_ctime_ns
+            yield path, status.st_size, status.st_ino, *times
 
 
 def _collect_garbage() -> None:
-    """Collects once, the version that was replaced too, and sets apart what is left.
+    """Collects once, and sets apart what is left.
 
     TensorFlow's many objects would make every later collection a pause of a quarter of a second.
     """
     gc.unfreeze()
     gc.collect()
     gc.freeze()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _metadata(folder: pathlib.Path) -> dict[str, Any]:
-    proto = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
-    return {
-        name: json_format.MessageToDict(
-            definition,
-            preserving_proto_field_name=True,
-            always_print_fields_with_no_presence=True,
-        )
-        for name, definition in sorted(proto.meta_graphs[0].signature_def.items())
-    }

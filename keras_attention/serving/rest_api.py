@@ -7,11 +7,16 @@ import json
 import re
 import urllib.parse
 
+from keras_attention.readers.export_layout import LARGEST_VERSION
+from keras_attention.serving.access_log import Described
 from keras_attention.serving.batching import Batcher
 from keras_attention.serving.json_text import parse, quoted
-from keras_attention.serving.model_versions import LoadedVersion, ModelVersions
+from keras_attention.serving.loaded_version import LoadedVersion
+from keras_attention.serving.metrics import Metrics
+from keras_attention.serving.model_versions import ModelVersions
 from keras_attention.serving.predict_json import Texts, read_texts, signature_name, write_outputs
 from keras_attention.serving.statuses import StatusError
+from keras_attention.text.repair import repair
 
 _SPEC = r"/v1/models/([^/:]+)(?:/versions/(\d+)|/labels/([^/:]+))?"
 _ASK = re.compile(_SPEC + r":(classify|regress|predict)", re.IGNORECASE | re.ASCII)
@@ -19,7 +24,6 @@ _TELL = re.compile(
     r"/v1/models(?:/([^/:]+))?(?:/versions/(\d+)|/labels/([^/:]+))?(?:/(metadata))?",
     re.IGNORECASE | re.ASCII,
 )
-_LARGEST_VERSION = 2**63 - 1
 _KIND = {"classify": "classification", "regress": "regression"}
 
 
@@ -37,22 +41,19 @@ class Limits:
     largest_request: int = 32768
 
 
-@dataclasses.dataclass
-class Described:
-    """What the log says of a request, none of it the user's words."""
-
-    what: str = "malformed"
-    signature: str = ""
-    texts: int | None = None
-
-
 class RestApi:
     """Answers whatever comes under `/v1/`."""
 
-    def __init__(self, versions: ModelVersions, batcher: Batcher, limits: Limits):
+    def __init__(self, versions: ModelVersions, batcher: Batcher, limits: Limits, metrics: Metrics):
         self._versions = versions
         self._batcher = batcher
         self._limits = limits
+        self._metrics = metrics
+
+    def describe(self, method: str, path: str, described: Described) -> None:
+        """Fills in what a request asks for, as far as its path tells."""
+        if method == "POST" and (found := _ASK.fullmatch(path)):
+            described.what = found[4].lower()
 
     async def answer(self, method: str, path: str, body: bytes, described: Described) -> bytes:
         """The JSON that answers a request.
@@ -65,15 +66,14 @@ class RestApi:
             StatusError: it cannot be answered.
         """
         if method == "POST" and (found := _ASK.fullmatch(path)):
+            described.what = verb = found[4].lower()
             name, number, label = _model(*found.groups()[:3])
-            verb = found[4].lower()
-            described.what = verb
             if verb != "predict":
                 return self._refuse_examples(verb, name, number, label, body)
             return await self._predict(name, number, label, body, described)
         if method == "GET" and (found := _TELL.fullmatch(path)):
-            name, number, label = _model(*found.groups()[:3])
             described.what = (found[4] or "status").lower()
+            name, number, label = _model(*found.groups()[:3])
             if not name:
                 raise StatusError("Missing model name in request.")
             if found[4]:
@@ -93,6 +93,7 @@ class RestApi:
         described.texts = len(request.texts)
         texts = self._within_limits(request, signature.input_name)
         outputs = await self._batcher.call(signature, texts)
+        self._metrics.translated(signature, texts, outputs, version.source_tokens)
         return write_outputs(outputs, request.row_format)
 
     def _within_limits(self, request: Texts, input_name: str) -> list[bytes]:
@@ -104,13 +105,11 @@ class RestApi:
         if len(request.shape) != 1:
             got = ",".join(map(str, request.shape))
             raise StatusError(f"Expecting shape [-1] for input {input_name} but got: [{got}]")
-        texts = [
-            text if isinstance(text, bytes) else text.encode("utf-8") for text in request.texts
-        ]
+        texts = [repair(text).encode("utf-8") for text in request.texts]
         # Bytes bound the characters from above and are cheap to count.
         longest = max(map(len, texts), default=0)
         if longest > self._limits.longest_text:
-            longest = max(len(text.decode("utf-8", "replace")) for text in texts)
+            longest = max(len(text.decode("utf-8")) for text in texts)
         if longest > self._limits.longest_text:
             raise StatusError(
                 f"A text of {longest} characters is too long: at most "
@@ -162,8 +161,11 @@ def _model(
     name: str | None, number: str | None, label: str | None
 ) -> tuple[str, int | None, str | None]:
     """Name, version and label of a path, decoded."""
-    if number is not None and int(number[:20]) > _LARGEST_VERSION:
-        raise StatusError(f"Failed to convert version: {number} to numeric.")
+    if number is not None:
+        digits = number.lstrip("0") or "0"  # Python refuses to read some thousand digits
+        if len(digits) > len(str(LARGEST_VERSION)) or int(digits) > LARGEST_VERSION:
+            raise StatusError(f"Failed to convert version: {number[:100]} to numeric.")
+        number = digits
     decoded = [part and urllib.parse.unquote(part) for part in (name, label)]
     return decoded[0] or "", None if number is None else int(number), decoded[1]
 

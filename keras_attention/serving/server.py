@@ -5,30 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import ipaddress
-import logging
 import pathlib
 import signal
 import socket
-import sys
+import threading
 from collections.abc import Iterator
 
-import tensorflow as tf
+import uvicorn
 
-from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import SERVING, read_manifest
-
-try:
-    import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-except ImportError:
-    raise UserError(
-        "serve: needs the packages of requirements-serve.txt; "
-        "`pip install -r requirements-serve.txt`"
-    ) from None
-
+from keras_attention.serving.access_log import start_log
 from keras_attention.serving.application import Application, Settings
 from keras_attention.serving.batching import Batcher
+from keras_attention.serving.http_protocol import Protocol, check_uvicorn
+from keras_attention.serving.listening import BACKLOG, listen, url_of
+from keras_attention.serving.metrics import Metrics
 from keras_attention.serving.model_versions import ModelVersions
 from keras_attention.web import live_page
 
@@ -46,6 +37,9 @@ class ServerOptions:
         idle_seconds: After which a connection without a request, or in the middle of a request's
             headers, is closed.
         access_log: Whether to write a line for each request.
+        json_log: Whether the log's lines are JSON.
+        labels: Names by which requests may ask for the version that is served.
+        abstain_below: Answers of a smaller confidence count as abstained in the metrics.
         settings: See `Settings`.
     """
 
@@ -57,58 +51,77 @@ class ServerOptions:
     timeout: float = 30.0
     idle_seconds: float = 30.0
     access_log: bool = True
+    json_log: bool = False
+    labels: tuple[str, ...] = ()
+    abstain_below: float = 0.5
     settings: Settings = Settings()
 
 
-def serve(export: str | pathlib.Path, options: ServerOptions, examples: dict | None = None) -> None:
+def serve(
+    export: str | pathlib.Path,
+    options: ServerOptions,
+    examples: dict | None = None,
+    listening: socket.socket | None = None,
+) -> None:
     """Serves an export until SIGINT or SIGTERM; what is in flight then is answered first.
 
     Args:
         export: An export folder.
-        examples: Texts by language for the page; by default those of `live_page.EXAMPLES` that the
-            model is sure of.
+        examples: Texts by language for the page; by default those of `known.SAMPLE_SOURCES` that
+            the model is sure of.
+        listening: A socket that listens already, in place of the host and port of `options`; it is
+            closed at the end.
 
     Raises:
         UserError: the folder holds no whole export, or the address cannot be used.
+        RuntimeError: this version of uvicorn is not supported.
     """
+    check_uvicorn()
     export = pathlib.Path(export)
     manifest = read_manifest(export)
-    listening = _bind(options.host, options.port)
+    listening = listening or listen(options.host, options.port)
     with contextlib.closing(listening):
-        _write_log(options.access_log)
-        _use_threads(options.threads)
-        versions = ModelVersions(manifest["name"], export / SERVING / manifest["name"])
-        batcher = Batcher(
-            options.threads, options.most_in_flight, options.largest_batch, options.timeout
+        start_log(options.access_log, options.json_log)
+        versions = ModelVersions(
+            manifest["name"],
+            export / SERVING / manifest["name"],
+            options.threads,
+            options.labels,
         )
-        page = live_page.for_server(
-            manifest,
-            examples or _sure_examples(versions),
-            options.settings.limits.longest_text,
-        )
-        application = Application(versions, batcher, page, options.settings)
+        application = _application(versions, manifest, options, examples)
         server = _Server(_uvicorn_config(application, options))
-        server.ready = f"serving {versions.name}, version {versions.current.number}, at " + _url(
-            listening, options.host
+        server.ready = (
+            f"serving {versions.name}, version {versions.current.number}, at "
+            f"{url_of(listening, options.host)}"
         )
         asyncio.run(server.serve(sockets=[listening]))
 
 
-def _use_threads(threads: int) -> None:
-    """One thread for each call that runs: more would only wait for each other in so small a model.
-
-    Saves a fifth of the time of a call.
-    """
-    tf.config.threading.set_inter_op_parallelism_threads(threads)
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens at `host`."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _application(
+    versions: ModelVersions, manifest: dict, options: ServerOptions, examples: dict | None
+) -> Application:
+    gauges = (
+        (
+            "keras_attention_in_flight",
+            "Requests that run, wait or arrive.",
+            lambda: batcher.in_flight,
+        ),
+        (
+            "keras_attention_waiting",
+            "Requests whose call has not begun.",
+            lambda: batcher.waiting,
+        ),
+        ("keras_attention_version", "Version that is served.", lambda: versions.current.number),
+        ("keras_attention_swaps", "Versions replaced by others.", lambda: versions.swaps),
+    )
+    metrics = Metrics(versions.name, options.abstain_below, gauges)
+    batcher = Batcher(
+        options.threads, options.most_in_flight, options.largest_batch, options.timeout, metrics
+    )
+    page = live_page.for_server(
+        manifest, examples or _sure_examples(versions), options.settings.limits.longest_text
+    )
+    return Application(versions, batcher, page, options.settings, metrics)
 
 
 class _Server(uvicorn.Server):
@@ -122,50 +135,21 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self.handle_exit)
+        # uvicorn's own would raise the signal again at the end, for a status other than 0.
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self.handle_exit)
         yield
-
-
-class _Protocol(HttpToolsProtocol):
-    """Closes connections that never finish the headers of a request."""
-
-    _waiting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport) -> None:
-        super().connection_made(transport)
-        self._wait_for_headers()
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._wait_for_headers()
-
-    def on_headers_complete(self) -> None:
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def connection_lost(self, exc) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _wait_for_headers(self) -> None:
-        self._stop_waiting()
-        self._waiting = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
 
 
 def _uvicorn_config(application: Application, options: ServerOptions) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http=_Protocol,
+        http=Protocol,
         ws="none",
         lifespan="on",
         loop="asyncio",
-        backlog=2048,
+        backlog=BACKLOG,
         timeout_keep_alive=options.idle_seconds,
         timeout_graceful_shutdown=options.timeout,
         access_log=False,  # ours leaves out what the user wrote
@@ -176,16 +160,6 @@ def _uvicorn_config(application: Application, options: ServerOptions) -> uvicorn
     )
 
 
-def _write_log(access_log: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
-    log = logging.getLogger("keras_attention.serving")
-    log.handlers[:] = [handler]
-    log.propagate = False
-    log.setLevel(logging.INFO)
-    logging.getLogger("keras_attention.serving.access").disabled = not access_log
-
-
 def _sure_examples(versions: ModelVersions) -> dict[str, list[str]]:
     signature = versions.current.signature("")
 
@@ -193,28 +167,3 @@ def _sure_examples(versions: ModelVersions) -> dict[str, list[str]]:
         return signature([text.encode() for text in texts])["confidence"].tolist()
 
     return live_page.sure_examples(confidences)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    try:
-        family, *_, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except (OSError, UnicodeError, OverflowError):
-        raise UserError(f"--host: {host} is no address of this machine; use 127.0.0.1") from None
-    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-    except OSError as error:
-        listening.close()
-        raise UserError(
-            f"--port: cannot listen at {host} port {port}: {error.strerror}; choose another with "
-            "--port"
-        ) from None
-    return listening
-
-
-def _url(listening: socket.socket, host: str) -> str:
-    return f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"

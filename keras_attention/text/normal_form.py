@@ -22,8 +22,63 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def normalise(text: str, form: str) -> str:
-    """The text in a normal form; "none" leaves it as written."""
-    return text if form == NO_FORM else unicodedata.normalize(form, text)
+    """The text in a normal form: "none" leaves it as written, else "NFC" or "NFD"."""
+    if form == NO_FORM:
+        return text
+    if form == "NFC":
+        return unicodedata.normalize("NFC", text)
+    if form == "NFD":
+        return unicodedata.normalize("NFD", text)
+    raise ValueError(f"form must be one of {', '.join(NORMAL_FORMS)}. Received: form={form!r}")
+
+
+def positions_after(text: str, form: str) -> list[tuple[int, ...]]:
+    """For each code point of a text, its places in the text's normal form.
+
+    One that is decomposed has several places, and several that are composed share one.
+    """
+    places: list[list[int]] = [[] for _ in text]
+    for after, befores in enumerate(origins(text, form)):
+        for before in befores:
+            places[before].append(after)
+    return [tuple(each) for each in places]
+
+
+def origins(text: str, form: str) -> list[tuple[int, ...]]:
+    """Where each character of `normalise(text, form)` comes from.
+
+    Returns:
+        For each, the positions in `text` of the characters that it is made of, ascending: one or
+        several in NFC, exactly one in NFD. A character of `text` that becomes several is the origin
+        of each.
+    """
+    if form == NO_FORM:
+        return [(position,) for position in range(len(text))]
+    decomposed = _decomposed_origins(text)
+    if form == "NFD":
+        return [(position,) for position in decomposed]
+    # A text and its NFC have one NFD: its characters stand for each other place by place.
+    composed = normalise(text, form)
+    sources: list[set[int]] = [set() for _ in composed]
+    for position, origin in zip(_decomposed_origins(composed), decomposed, strict=True):
+        sources[position].add(origin)
+    return [tuple(sorted(positions)) for positions in sources]
+
+
+def _decomposed_origins(text: str) -> list[int]:
+    """For each character of the NFD of `text`, the position that it comes from."""
+    found: list[int] = []
+    marks: list[tuple[int, int]] = []  # class and position of combining characters in a row
+    for position, character in enumerate(text):
+        for part in unicodedata.normalize("NFD", character):
+            combining_class = unicodedata.combining(part)
+            if combining_class:
+                marks.append((combining_class, position))
+                continue
+            found += [place for _, place in sorted(marks, key=lambda mark: mark[0])]
+            marks = []
+            found.append(position)
+    return found + [place for _, place in sorted(marks, key=lambda mark: mark[0])]
 
 
 class Tables(NamedTuple):

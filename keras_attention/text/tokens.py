@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 TokenKind = Literal["char", "word"]
-
+TOKEN_KINDS: tuple[TokenKind, ...] = ("char", "word")
 
 _WORD = re.compile(r"[^ \t\n\r\f\v]+")
 

@@ -7,16 +7,22 @@ import functools
 import json
 import pathlib
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 
+from keras_attention._runtime.files import write_text
 from keras_attention.errors import UserError
 from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
-from keras_attention.text.tokens import split_tokens
+from keras_attention.text.subwords import Pieces, join_pieces, split_pieces
+from keras_attention.text.tokens import TOKEN_KINDS, TokenKind, split_tokens
 
 # Reserved ids are not strings, so no text can collide with them.
 PADDING, START, END, UNKNOWN = range(4)
 RESERVED = ("padding", "start", "end", "unknown")
+
+VocabularyKind = Literal["char", "word", "subword"]
+KINDS: tuple[VocabularyKind, ...] = (*TOKEN_KINDS, "subword")
 
 _FORMAT = 1
 
@@ -61,21 +67,67 @@ class Vocabulary:
     """The tokens of one side; token i of `tokens` has id `i + len(RESERVED)`.
 
     Attributes:
-        kind: "char" (code points) or "word" (separated by ASCII white space).
+        kind: "char" (code points), "word" (separated by ASCII white space) or "subword" (pieces,
+            see `subwords`).
         tokens: All known tokens, sorted, without the reserved ones.
         normal_form: What texts are brought into before they are cut: "none", "NFC" or "NFD".
     """
 
-    kind: str
+    kind: VocabularyKind
     tokens: tuple[str, ...]
     normal_form: str = NO_FORM
 
+    def __post_init__(self):
+        """Raises TypeError or ValueError for what no text could be numbered with."""
+        if self.kind not in KINDS:
+            raise ValueError(
+                f"kind must be one of {', '.join(KINDS)}. Received: kind={self.kind!r}"
+            )
+        if self.normal_form not in NORMAL_FORMS:
+            raise ValueError(
+                f"normal_form must be one of {', '.join(NORMAL_FORMS)}. "
+                f"Received: normal_form={self.normal_form!r}"
+            )
+        if not isinstance(self.tokens, tuple):
+            raise TypeError(f"tokens must be a tuple. Received: {type(self.tokens).__name__}")
+        for index, token in enumerate(self.tokens):
+            if not isinstance(token, str):
+                raise TypeError(f"tokens must be strings. Received: tokens[{index}]={token!r}")
+            if not token:
+                raise ValueError(f"tokens must not be empty. Received: tokens[{index}]=''")
+            if self.kind == "char" and len(token) != 1:
+                raise ValueError(
+                    f"tokens of the kind char are one character each. "
+                    f"Received: tokens[{index}]={token!r}"
+                )
+        if len(set(self.tokens)) < len(self.tokens):
+            raise ValueError("tokens must differ from each other. Received: one of them twice")
+        if self.kind == "char" and list(self.tokens) != sorted(self.tokens):
+            raise ValueError("tokens of the kind char must be sorted. Received: another order")
+
     @classmethod
-    def from_texts(cls, texts: Iterable[str], kind: str, normal_form: str = NO_FORM) -> Vocabulary:
-        """Collects every token that occurs; one pass, nothing but the tokens is kept."""
+    def from_texts(
+        cls, texts: Iterable[str], kind: TokenKind, normal_form: str = NO_FORM
+    ) -> Vocabulary:
+        """Collects every token that occurs; one pass, nothing but the tokens is kept.
+
+        Raises:
+            TypeError: `texts` is one string, or holds something else than strings.
+            ValueError: an unknown kind or normal form; subwords, which are learned
+                (`subword_learning.learn_subwords`).
+        """
+        if kind not in TOKEN_KINDS:
+            raise ValueError(
+                f"kind must be one of {', '.join(TOKEN_KINDS)}. Received: kind={kind!r}"
+            )
+        empty = cls(kind, (), normal_form)
+        if isinstance(texts, (str, bytes)):
+            raise TypeError(f"texts must be an iterable of strings. Received: texts={texts!r}")
         tokens: set[str] = set()
-        for text in texts:
-            tokens.update(split_tokens(normalise(text, normal_form), kind))
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"texts[{index}] must be a string. Received: {text!r}")
+            tokens.update(empty.split(text))
         return cls(kind, tuple(sorted(tokens)), normal_form)
 
     def __len__(self) -> int:
@@ -87,15 +139,28 @@ class Vocabulary:
         return {token: i for i, token in enumerate(self.tokens, len(RESERVED))}
 
     @functools.cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces(self.tokens)
+
+    @functools.cached_property
     def _code_points(self) -> np.ndarray:
         return np.array([ord(token) for token in self.tokens], np.int64)
 
     def split(self, text: str) -> list[str]:
         """The tokens of a text in the normal form, known or not."""
-        return split_tokens(normalise(text, self.normal_form), self.kind)
+        text = normalise(text, self.normal_form)
+        if self.kind == "subword":
+            return split_pieces(text, self._pieces)
+        return split_tokens(text, self.kind)
 
     def encode(self, texts: Sequence[str]) -> RaggedIds:
-        """Ids of many texts, the unknown token where a token is not in the vocabulary."""
+        """Ids of many texts, the unknown token where a token is not in the vocabulary.
+
+        Raises:
+            TypeError: `texts` is one string, or holds something else than strings.
+        """
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"texts must be a sequence of strings. Received: texts={texts!r:.80}")
         if self.kind == "char":
             texts = [normalise(text, self.normal_form) for text in texts]
             lengths = [len(text) for text in texts]
@@ -121,11 +186,22 @@ class Vocabulary:
         return np.where(known, place + len(RESERVED), UNKNOWN).astype(np.int32)
 
     def tokens_of(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Texts of token ids, none of which may be reserved."""
+        """Texts of token ids.
+
+        Raises:
+            ValueError: an id is reserved, or beyond the vocabulary.
+        """
+        for i in ids:
+            if not len(RESERVED) <= i < len(self):
+                raise ValueError(
+                    f"ids of tokens are from {len(RESERVED)} to {len(self) - 1}. Received: {i}"
+                )
         return tuple(self.tokens[i - len(RESERVED)] for i in ids)
 
     def join(self, tokens: Sequence[str]) -> str:
         """The text that tokens of this side make together."""
+        if self.kind == "subword":
+            return join_pieces(tokens)
         return ("" if self.kind == "char" else " ").join(tokens)
 
     def to_dict(self) -> dict:
@@ -137,16 +213,14 @@ class Vocabulary:
 
 
 def save_vocabularies(path: str | pathlib.Path, source: Vocabulary, target: Vocabulary) -> None:
-    """Writes both sides' vocabularies as one JSON file."""
+    """Writes both sides' vocabularies as one JSON file, which appears whole or not at all."""
     content = {
         "format": _FORMAT,
         "reserved": list(RESERVED),
         "source": source.to_dict(),
         "target": target.to_dict(),
     }
-    pathlib.Path(path).write_text(
-        json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
-    )
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
@@ -162,7 +236,7 @@ def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]
                 f"{path}: is of another format than this version reads; train again, or use the "
                 "version of the program that wrote it"
             )
-        return tuple(_from_dict(content[side]) for side in ("source", "target"))
+        return _from_dict(content["source"]), _from_dict(content["target"])
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
@@ -171,6 +245,4 @@ def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]
 
 def _from_dict(content: dict) -> Vocabulary:
     form = content.get("normal_form", NO_FORM)  # vocabularies from before the forms name none
-    if form not in NORMAL_FORMS:
-        raise ValueError(form)
     return Vocabulary(content["kind"], tuple(content["tokens"]), form)

@@ -23,7 +23,7 @@ from keras_attention.errors import UserError
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
 from keras_attention.pairs.pair import Pair
 from keras_attention.readers.translation import Translation
-from keras_attention.readers.translator import Translator
+from keras_attention.readers.translator import Reader, Translator
 from keras_attention.training.checkpoint import Progress
 from keras_attention.training.cluster import ALONE, Task
 from keras_attention.training.distribution import from_chief
@@ -66,7 +66,7 @@ class EpochLoop:
         config: With all numbers filled in.
         data: The pairs as numbers.
         valid_pairs: The validation pairs as texts.
-        translator: Translates with the model in training.
+        reader: Makes a reader of the model in training, with the weights as they are.
         save: Called with the state behind each epoch.
         log: Takes each line that is to be shown.
         task: Which of several processes this is.
@@ -75,7 +75,7 @@ class EpochLoop:
     config: Config
     data: TrainingData
     valid_pairs: Sequence[Pair]
-    translator: Translator
+    reader: Callable[[], Reader]
     save: Callable[[TrainingState], None] = lambda state: None
     log: Log = print
     task: Task = ALONE
@@ -98,7 +98,8 @@ class EpochLoop:
             self.log(f"Epoch {epoch + 1}/{self.config.epochs}")
             loss, norm = train_one_epoch(self.config, self.data, training_step, epoch)
             row = {"epoch": epoch + 1, "loss": loss, "gradient_norm": norm}
-            better = self._validate(state, loss_step, row)
+            translator = Translator(self.reader())
+            better = self._validate(state, loss_step, translator, row)
             row["learning_rate"] = float(state.optimizer.learning_rate)
             seconds = time.monotonic() - started
             row["seconds"] = round(seconds, 2)
@@ -110,15 +111,24 @@ class EpochLoop:
                 f"  valid: exact match {row['valid_exact_match']:.4f}, "
                 f"loss {row['valid_loss']:.4f}" + (" (best so far)" if better else "")
             )
-            translations = self.translator.translate([pair.source for pair in samples])
+            translations = translator.translate([pair.source for pair in samples])
             for line in _sample_lines(samples, translations):
                 self.log("  " + line)
 
-    def _validate(self, state: TrainingState, loss_step: CompiledStep, row: dict) -> bool:
+    def _validate(
+        self, state: TrainingState, loss_step: CompiledStep, translator: Translator, row: dict
+    ) -> bool:
         """Adds the validation result to an epoch's row; keeps the weights if it is the best."""
         valid_loss = mean_loss(loss_step, self.data.valid, len(self.data.survey.target))
-        valid = evaluate(self.translator, self.valid_pairs)
-        row |= {"valid_loss": valid_loss, "valid_exact_match": valid.exact_match}
+        valid = evaluate(translator, self.valid_pairs)
+        spread = valid.attention_spread()
+        row |= {
+            "valid_loss": valid_loss,
+            "valid_exact_match": valid.exact_match,
+            # Empty for a model without attention.
+            "mean_largest_weight": spread and spread.mean_largest_weight,
+            "one_position": spread and spread.one_position,
+        }
         # All workers see the same but for rounding; they must also decide the same.
         (score,) = from_chief(self.task, [np.array([valid.exact_match, -valid_loss])])
         better = score.tolist() > state.progress.best_score

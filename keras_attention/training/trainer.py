@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
@@ -17,14 +17,14 @@ from keras_attention._runtime.lock import folder_lock
 from keras_attention.batching.training_data import TrainingData, prepare, resolved
 from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
-from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.splits import Splits, StreamedSplits
-from keras_attention.readers.calibration import save_calibration
+from keras_attention.readers.calibration import Calibration, save_calibration
+from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import save_model
 from keras_attention.readers.run_folder import CALIBRATION, CHECKPOINT, write_history
-from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.translator import Translator
 from keras_attention.training import checkpoint
 from keras_attention.training.advice import advise
@@ -58,7 +58,7 @@ class Trained:
 def _telling_of_memory() -> Iterator[None]:
     try:
         yield
-    except tf.errors.ResourceExhaustedError:
+    except (tf.errors.ResourceExhaustedError, MemoryError):
         raise UserError(
             "--units: the model, a batch or an output does not fit into memory; make --units, "
             "--embedding-size, --layers, --batch-size or --longest-output smaller"
@@ -71,6 +71,7 @@ def train(
     log: Log = print,
     started: float | None = None,
     task: Task = ALONE,
+    adjust: Callable[[keras.Model], None] | None = None,
 ) -> Trained:
     """Trains, and writes the run folder but for `attention.png` and `metrics.json`.
 
@@ -85,6 +86,7 @@ def train(
         started: `time.monotonic()` at the start of the command, for `seconds.total`.
         task: Which of several processes this is. All are given the same config and data but for
             `out`, of which each has its own; the chief's is resumed.
+        adjust: Changes the model before it is trained, as by freezing a layer.
 
     Raises:
         UserError: another process writes to the folder; it holds a run and neither `resume` nor
@@ -103,31 +105,41 @@ def train(
         vocabularies = data.survey.source, data.survey.target
         progress = start_or_resume(config, *vocabularies, fingerprint, log)
 
-        state = _initial_state(config, data, progress)
-        inference = InferenceModel.from_training_model(state.model, config, config.longest_output)
-        reader = RunReader(inference, *vocabularies)
-        translator = Translator(reader)
+        state = _initial_state(config, data, progress, adjust)
+
+        def reader() -> EngineReader:
+            """Reads the weights as they are now."""
+            return engine_from_model(state.model, config, *vocabularies)
+
         _begin(config, state, task, log, "; ".join(_sizes(data, splits, state.model)))
         before = progress.seconds
         save = _saving_into(Path(config.out))
-        EpochLoop(config, data, splits.valid, translator, save, log, task).run(state)
+        EpochLoop(config, data, splits.valid, reader, save, log, task).run(state)
 
         state.model.set_weights(state.best)
+        best = reader()
+        translator = Translator(best)
         valid = state.best_valid or evaluate(translator, splits.valid)
-        reader.calibration = valid.fit_calibration()
+        best.calibration = valid.fit_calibration()
         # The model last: where it is, the run can be used, and is whole.
-        save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
+        save_calibration(Path(config.out) / CALIBRATION, best.calibration)
         save_model(config.out, state.model)
-        if progress.history:  # another worker than the chief may have trained no epoch itself
-            _log_advice(log, progress, valid, data)
+        _log_advice(log, progress, valid, best.calibration, data)
         test = evaluate(translator, splits.test)
         metrics = _metrics(state, valid, test, before + time.monotonic() - started)
     return Trained(translator, metrics, test, progress.history)
 
 
-def _initial_state(config: Config, data: TrainingData, progress: Progress) -> TrainingState:
+def _initial_state(
+    config: Config,
+    data: TrainingData,
+    progress: Progress,
+    adjust: Callable[[keras.Model], None] | None,
+) -> TrainingState:
     """An untrained model, or the state that the checkpoint holds."""
     model = build_training_model(config, len(data.survey.source), len(data.survey.target))
+    if adjust is not None:
+        adjust(model)
     optimizer = make_optimizer(config, data.survey.batches * config.epochs)
     optimizer.build(model.trainable_variables)
     best = model.get_weights()
@@ -184,7 +196,16 @@ def _saving_into(out: Path):
     return save
 
 
-def _log_advice(log: Log, progress: Progress, valid: Evaluation, data: TrainingData) -> None:
+def _log_advice(
+    log: Log, progress: Progress, valid: Evaluation, calibration: Calibration, data: TrainingData
+) -> None:
+    """What the training's own figures say about trusting it, and about how to go on."""
+    if reservation := calibration.reservation:
+        log(f"calibration: {reservation}")
+    if stillness := warn_of_stillness(valid.attention_spread()):
+        log(f"warning: {stillness}")
+    if not progress.history:  # another worker than the chief may have trained no epoch itself
+        return
     if advice := advise(progress.history, valid, math.log(len(data.survey.target))):
         log(f"advice: {advice}")
 

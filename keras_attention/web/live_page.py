@@ -9,36 +9,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import importlib.resources
 import json
 import pathlib
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from keras_attention._runtime.replacement import replace_together
+from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import LITERT
-from keras_attention.web.viewer import as_script_data, asset
+from keras_attention.web.viewer import as_script_data, asset, filled
 
-# Texts that a page offers to try, by language; only what the model is sure of is shown.
-EXAMPLES = {
-    "en": (
-        "September 27, 1994",
-        "3 May 2021",
-        "12/31/99",
-        "SEPT 20, 1992",
-        "Tuesday, July 4, 2017",
-    ),
-    "ko": (
-        "1994년 9월 27일",
-        "2016년 5월 24일 화요일",
-        "1988년5월14일",
-        "나 는 고양이 로소이다",
-        "우리 는 고양이 를 그린다",
-    ),
-}
+# What a page offers to try: only sources that the model answers at least this surely.
 SURE = 0.5
 
 LITERT_JS = "@litertjs/core"
@@ -58,14 +42,16 @@ _MEDIA_TYPES = {
 
 
 def sure_examples(confidences: Callable[[list[str]], Sequence[float]]) -> dict[str, list[str]]:
-    """The `EXAMPLES` by language that a model answers with a confidence of `SURE` at least.
+    """The `SAMPLE_SOURCES` by language that a model answers with a confidence of `SURE` at least.
 
     Args:
         confidences: Answers texts with the confidence of each.
     """
-    texts = [text for group in EXAMPLES.values() for text in group]
+    texts = [text for group in SAMPLE_SOURCES.values() for text in group]
     sure = {t for t, c in zip(texts, confidences(texts), strict=True) if c >= SURE}
-    chosen = {language: [t for t in group if t in sure] for language, group in EXAMPLES.items()}
+    chosen = {
+        language: [t for t in group if t in sure] for language, group in SAMPLE_SOURCES.items()
+    }
     return {language: group for language, group in chosen.items() if group}
 
 
@@ -143,12 +129,12 @@ def write_static_site(
         aside = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=out.parent))
     except OSError as error:
         raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+    new, old = aside / "new", aside / "old"
     try:
-        visit = _build_site(export, manifest, examples, litert_js, aside)
-        aside.chmod(0o755)
-        if out.exists():
-            shutil.rmtree(out)
-        aside.rename(out)
+        for folder in (new, old):
+            folder.mkdir()
+        visit = _build_site(export, manifest, examples, litert_js, new)
+        replace_together([(new, out)], old)
     except OSError as error:
         raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     finally:
@@ -214,7 +200,7 @@ def _assets(model: str) -> dict[str, str]:
 
 
 def _own(name: str) -> str:
-    return (importlib.resources.files(__package__) / "live_assets" / name).read_text("utf-8")
+    return asset(name, "live_assets")
 
 
 def _page(settings: Mapping[str, Any], imports: Mapping[str, str] | None = None) -> str:
@@ -237,5 +223,4 @@ def _page(settings: Mapping[str, Any], imports: Mapping[str, str] | None = None)
         "title": html.escape(settings["name"]),
         "settings": as_script_data(settings),
     }
-    # One pass, so that nothing inside a part is taken for a place to fill.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _own("page.html"))
+    return filled(_own("page.html"), parts)

@@ -6,10 +6,12 @@ import json
 import pytest
 
 from keras_attention.checks.check import check_data, quick_findings
+from keras_attention.checks.places import PlacesInFiles
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits, load_splits
 from tests.support import ROOT
+from tests.support.commands import call_train
 
 DATA = ROOT / "data"
 GOOD = b"a\tx\nb\ty\nc\tz\nab\txy\n"
@@ -39,9 +41,12 @@ FILES = [
                                   info("windows_line_ends", 2)], "is empty"),
     ("one column", GOOD + b"word\nd\tw\nother words\n", [error("columns", 5, 7)], "1 column"),
     ("four columns", GOOD + b"a\tb\t0-0\td\n", [error("columns", 5)], "4 columns"),
-    ("commas", b"a,x\nb,y\nc,z\n", [error("columns", 1, 2, 3)], "has commas where a tab"),
-    ("semicolons", b"a;x,1\nb;y\nc;z\n", [error("columns", 1, 2, 3)], "has semicolons"),
-    ("written tabs", b"a\\tx\nb\\ty\nc\\tz\n", [error("columns", 1, 2, 3)], r"has a written \t"),
+    ("commas", b"a,x\nb,y\nc,z\n", [error("columns", 1, 2, 3)],
+     "the file seems to be comma-separated columns (CSV) (3 of 3 lines): `python -m "
+     "keras_attention convert pairs.tsv --out pairs.pairs.tsv` turns it into pairs"),
+    ("semicolons", b"a;x,1\nb;y\nc;z\n", [error("columns", 1, 2, 3)],
+     "seems to be semicolon-separated"),
+    ("written tabs", b"a\\tx\nb\\ty\nc\\tz\n", [error("columns", 1, 2, 3)], r"have a written \t"),
     ("classic Mac", b"a\tx\rb\ty\rc\tz\r", [error("columns", 1), info("no_final_line_end", 1)],
      "CR without LF"),
     ("classic Mac, two lines", b"a\tx\rb\ty", [error("alignment", 1), info("no_final_line_end", 1)],
@@ -82,7 +87,8 @@ FILES = [
      "quotation"),
     ("a source of 10,000 characters", GOOD + b"d" * 10_000 + b"\tw\n", [warning("long_source", 5)],
      "up to 10,000"),
-    ("a target of 513 characters", GOOD + b"d\t" + b"w" * 513 + b"\n", [warning("long_target", 5)],
+    ("a target of 513 characters", GOOD + b"d\t" + b"w" * 513 + b"\n",
+     [warning("long_target", 5), warning("longest_output", 5)],
      "up to 513"),
     ("NFC and NFD", GOOD + "é\tw\ne\u0301e\tw\n".encode(), [warning("normal_form", 6)],
      "where 1 line of the data"),
@@ -92,11 +98,42 @@ FILES = [
     ("jamo and syllables", GOOD + "\u1100\u1161\tw\n가나\tw\n".encode(),
      [warning("normal_form", 5)], "not NFC"),
     ("zero-width and marks", GOOD + "d\u200b\tw\n\ufeffe\tw\nf\u202eg\tw\n".encode(),
-     [warning("invisible", 5, 6, 7)], "U+200B ZERO WIDTH SPACE (1)"),
-    ("no-break spaces", GOOD + "d\u00a0e\tw\nf\tw\u202fw\n".encode(), [warning("spaces", 5, 6)],
-     "U+202F NARROW NO-BREAK SPACE (1)"),
+     [warning("invisible", 5), warning("invisible", 6), warning("invisible", 7)],
+     "pairs.tsv:5: U+200B ZERO WIDTH SPACE (1 time) is invisible"),
+    ("fillers and selectors",
+     GOOD + "\u3164d\tw\n\u115fe\tw\u115f\nf\u034fg\tw\nh\ufe0fi\tw\n".encode(),
+     [warning("invisible", 5), warning("invisible", 6), warning("invisible", 7),
+      warning("invisible", 8)],
+     "pairs.tsv:6: U+115F HANGUL CHOSEONG FILLER (2 times) is invisible"),
+    ("Hangul filler", GOOD + "\u3164d\tw\n".encode(), [warning("invisible", 5)],
+     "U+3164 HANGUL FILLER (1 time)"),
+    ("thirteen kinds", GOOD + b"".join(b"%d%s\tw\n" % (i, chr(0x2060 + i).encode())
+                                       for i in (0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14)),
+     [warning("invisible", i) for i in range(5, 17)] + [warning("invisible", 17, 18)],
+     "2 further characters"),
+    ("encoded twice", GOOD + "cafÃ©\tw\nì•ˆë…•\tw\nÐ¿Ñ€Ð¸\tw\n".encode(),
+     [warning("encoded_twice", 5, 6, 7)], "such as 'cafÃ©' for 'café'"),
+    ("not encoded twice",
+     GOOD + "Spaß“\tw\n„Ö“\tw\nIRMÃO\tw\n©Â\tw\nÉ’é\tw\n".encode(), [], ""),
+    ("a dictionary", b";;; x\nREAD  R EH1 D\nREAD(2)  R IY1 D\nA  AH0\n",
+     [error("columns", 1, 2, 3, 4)],
+     "a pronouncing dictionary like CMUdict (3 of 3 lines): `python"),
+    ("variants and remarks", b"READ\tR EH1 D\nREAD(2)\tR IY1 D # noun\nA\tAH0\n",
+     [warning("variants", 2), warning("remarks", 2)], "such as 'READ(2)', as in CMUdict; `python"),
+    ("scores", b"cat\tk a t\t0.93\ndog\td o g\t0.5\na\ta\t1\n", [error("alignment", 1, 2, 3)],
+     "the third holds something else than an alignment (3 of 3 lines)"),
+    ("IPA without spaces", "cat\tˈkæt\ndog\tdɔɡː\nchurch\tt͡ʃɜːt͡ʃ\n".encode(),
+     [info("unsegmented_phones", 1, 2, 3)], "without spaces between phones; `python"),
+    ("IPA with spaces", "cat\tˈk æ t\ndog\td ɔ ɡː\nchurch\tt͡ʃ ɜː t͡ʃ\n".encode(), [], ""),
+    ("a good line among semicolons", b"a\tx\n" + b"".join(b"%d;x\n" % i for i in range(20)),
+     [("columns", "error", 20, (2, 3, 4, 5, 6))], "semicolon-separated columns (CSV) (20 of 21"),
+    ("twins are one source", b"a\tx\nA\ty\nb\tz\n", [error("too_few_sources", 1)], "case, spaces"),
+    ("no-break spaces", GOOD + "d\u00a0e\tw\nf\tw\u202fw\n".encode(),
+     [warning("spaces", 5), warning("spaces", 6)],
+     "U+202F NARROW NO-BREAK SPACE (1 time)"),
     ("other line ends", GOOD + "d\u2028e\tw\nf\x85\tw\x0b\ng\rh\tw\n".encode(),
-     [warning("spaces", 5), warning("control", 6, 7)], "U+000D (1)"),
+     [warning("line_separators", 5), warning("line_separators", 6), warning("line_separators", 6),
+      warning("line_separators", 7)], "pairs.tsv:7: U+000D (1 time) ends a line in other"),
     ("a failed conversion", GOOD + "caf\ufffd\tw\n".encode(), [warning("replacement", 5)],
      "U+FFFD REPLACEMENT CHARACTER"),
     ("padding", GOOD + b" d\tw\ne \tw \n",
@@ -228,7 +265,8 @@ def test_json_says_what_the_report_says(tmp_path):
         "file": "pairs.tsv",
         "count": 1,
         "lines": [5],
-        "message": "invisible characters: U+200B ZERO WIDTH SPACE (1)",
+        "message": "U+200B ZERO WIDTH SPACE (1 time) is invisible; remove it unless the writing "
+        "system needs it",
     }
     assert content["figures"]["pairs.tsv"]["pairs"] == 5
     assert content["figures"]["pairs.tsv"]["source"] == {
@@ -245,7 +283,8 @@ def test_text_by_hand(tmp_path):
         "error: pairs.tsv:5: expected source<TAB>target or source<TAB>target<TAB>alignment. "
         "Received: 1 column (7 lines: 5, 6, 7, 8, 9, ...)\n"
         "warning: pairs.tsv:12: 1 source with several targets, such as 'a'; "
-        "the model can give one (1 line)\n"
+        "an answer counts as right if it is one of them (against each line's own target, "
+        "no model can exceed 80.0%) (1 line)\n"
         "1 error, 1 warning"
     )
 
@@ -263,6 +302,49 @@ def test_what_train_asks():
     }
     assert {finding.severity for finding in found} == {"warning"}
     assert not quick_findings(Splits([Pair("ab", "x"), Pair("b", "y")], [Pair("a", "x")], []))
+
+
+def test_what_train_asks_names_file_and_line(folder, tmp_path):
+    """Of a folder, of shards, and of one file that is split."""
+    long = "y" * 140_000
+    train = "".join(f"a{i}\tx\n" for i in range(60)) + f"\nb\t{long}\n{'z' * 600}\tx\n"
+    path = folder(train=train, valid="aa\tx\na\ty\n", test="0\tx\na2\ty\n")
+    found = {f.kind: f for f in quick_findings(load_splits(path, 0), data=path)}
+    assert {kind: f.place for kind, f in found.items()} == {
+        "longest_output": f"{path}/train.tsv:62",
+        "long_target": f"{path}/train.tsv:62",
+        "long_source": f"{path}/train.tsv:63",
+        "leaks": f"{path}/test.tsv:2",
+    }
+    assert "sets the longest output of every answer to 175,000" in found["longest_output"].message
+    assert "--longest-output" in found["longest_output"].message
+
+    (path / "train.tsv").rename(path / "train-2.tsv")
+    (path / "train-1.tsv").write_text("a\tx\n")
+    found = {f.kind: f for f in quick_findings(load_splits(path, 0), data=path)}
+    assert found["long_source"].place == f"{path}/train-2.tsv:63"
+
+    file = tmp_path / "one.tsv.gz"
+    lines = [f"w{i % 99}\tx{i}" for i in range(300)]
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    splits = load_splits(file, 0)
+    for part, name in zip(splits, splits._fields, strict=True):
+        places = PlacesInFiles(name, part, file)
+        assert [lines[place.line - 1] for place in places] == ["\t".join(p[:2]) for p in part]
+    assert all(f.place.startswith(f"{file}:") for f in quick_findings(splits, data=file))
+
+
+def test_train_names_the_line(folder, monkeypatch):
+    import train
+
+    def stop(*_):
+        raise UserError("as far as this test goes")
+
+    monkeypatch.setattr(train, "_train", stop)
+    path = folder(train=f"a\tx\nb\t{'y' * 600}\n" * 3, valid="a\tx\n", test="b\ty\n")
+    done = call_train("--data", path, "--out", path / "run")
+    assert done.status == 2, done.err
+    assert f"warning: {path}/train.tsv:2: targets of more than 512 tokens" in done.err
 
 
 def test_our_own_data_is_clean():

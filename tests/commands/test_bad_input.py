@@ -137,7 +137,7 @@ def test_a_source_of_10_000_characters_trains_and_translates(tmp_path):
     splits = Splits(*(part[:20] for part in reversal_splits()))
     folder = write_splits(tmp_path / "data", splits)
     for name in ("train", "test"):
-        with open(folder / f"{name}.tsv", "a") as file:
+        with open(folder / f"{name}.tsv", "a", encoding="utf-8") as file:
             file.write("abcde" * 2000 + "\tabc\n")
     done = call_train("--data", folder, "--out", tmp_path / "run", *OPTIONS)
     assert done.status == 0, done.err

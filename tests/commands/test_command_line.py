@@ -1,20 +1,28 @@
 """The commands: their options, their output, and how they end."""
 
 import dataclasses
+import errno
 import json
 import os
+import pathlib
+import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 
-from keras_attention.commands import translate
+from keras_attention._runtime.process import Terminated
+from keras_attention.commands import train, translate
 from keras_attention.commands.training_options import parse_training_config
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import FORMAT, write_manifest
+from keras_attention.text.repair import RepairWarning
+from keras_attention.version import __version__
 from tests.support import ROOT
 from tests.support.commands import call, call_train, call_verb
+from tests.support.tasks import reversal_splits, write_splits
 
 PROMISED = """--data --out --config --seed --epochs --batch-size --units --embedding-size --encoder
 --bidirectional --layers --attention --reverse-source --dropout --learning-rate --clipnorm
@@ -100,6 +108,93 @@ def test_a_bad_value_in_a_file_names_the_file(tmp_path):
         parse("--config", tmp_path / "options.json")
 
 
+@pytest.mark.parametrize(
+    ("fields", "flags", "message"),
+    [
+        ({"units": 0}, ["--units", "8"], "{file}: --units: must be at least 1"),
+        ({"units": 7}, ["--epochs", "1"], "{file}: --units: must be even with --bidirectional"),
+        (
+            {"attention": "none"},
+            ["--attentional-layer"],
+            "--attentional-layer: needs a model with attention; leave it out. Received: "
+            "attention='none'; the other options are those of {file}",
+        ),
+    ],
+)
+def test_what_a_file_and_flags_say_together_names_the_file(tmp_path, fields, flags, message):
+    file = tmp_path / "options.json"
+    file.write_text(json.dumps(fields), encoding="utf-8")
+    done = call_train("--config", file, *flags)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: " + message.format(file=file))
+
+
+# --- arguments that begin with a dash
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["translate", "RUN", "-ab"],
+        ["plot", "-ab"],
+        ["plot", "RUN", "-ab"],
+        ["check", "-ab"],
+        ["view", "RUN", "-ab"],
+        ["evaluate", "RUN", "-ab"],
+        ["explain", "-ab"],
+        ["serve", "-ab"],
+        ["export", "-ab"],
+    ],
+)
+def test_what_begins_with_a_dash_and_is_no_option_names_the_two_dashes(arguments):
+    done = call_verb(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        "error: -ab: is not an option of this command; --help lists them; if it is a text or a "
+        "file, put -- before it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way"),
+    [
+        (["view", "RUN", "--text", "-ab"], "--text=-ab"),
+        (["plot", "RUN", "a", "--out", "-ab"], "--out=-ab"),
+        (["train", "--data", "-ab"], "--data=-ab"),
+    ],
+)
+def test_a_value_that_begins_with_a_dash_names_the_way_to_write_it(arguments, way):
+    done = call_verb(*arguments)
+    assert (done.status, done.out) == (2, "")
+    flag = way.partition("=")[0]
+    assert done.err.startswith(f"error: {flag}: expected one argument; ")
+    assert done.err.endswith(f"write {way}\n")
+
+
+@pytest.mark.parametrize("arguments", [["--", "a", "--", "b"], ["a", "--", "--", "b"]])
+def test_behind_two_dashes_everything_is_a_text(trained, arguments):
+    done = call_verb("translate", trained.path, *arguments)
+    assert done.status == 0, done.err
+    assert len(done.out.splitlines()) == 3
+    alone = call_verb("translate", trained.path, "--scores", stdin=b"a\n--\nb\n")
+    together = call_verb("translate", "--scores", trained.path, "--", "a", "--", "b")
+    assert together.out == alone.out
+    options = call_verb("translate", trained.path, "--", "--scores", "-h")
+    assert len(options.out.splitlines()) == 2 and "\t" not in options.out
+
+
+def test_files_and_models_may_stand_behind_two_dashes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-toy.tsv").write_bytes(b"ab\tba\nabc\tcba\nb\tb\n")
+    assert call_verb("check", "--", "-toy.tsv").status == 0
+    done = call_verb("translate", "--", "-run", "a")
+    assert done.err.startswith("error: -run: does not exist")
+
+
+def test_a_number_below_zero_is_a_text(trained):
+    assert call_verb("translate", trained.path, "-5").status == 0
+
+
 # --- how a command ends
 
 
@@ -108,6 +203,16 @@ def test_a_bad_value_in_a_file_names_the_file(tmp_path):
     [
         (UserError("a.tsv:3: is\nbroken"), 2, "error: a.tsv:3: is broken\n"),
         (KeyboardInterrupt(), 130, "stopped\n"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "runs/a"),
+            2,
+            "error: runs/a: No space left on device\n",
+        ),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "runs/a/config.json"),
+            2,
+            "error: runs/a/config.json: Permission denied\n",
+        ),
     ],
 )
 def test_how_it_ends(raised, status, said):
@@ -117,11 +222,12 @@ def test_how_it_ends(raised, status, said):
     assert call(main, []) == (status, "", said)
 
 
-def test_a_fault_of_ours_keeps_its_traceback():
+@pytest.mark.parametrize("fault", [RuntimeError("ours"), FileNotFoundError(2, "gone", "a")])
+def test_a_fault_of_ours_keeps_its_traceback(fault):
     def main(arguments):
-        raise RuntimeError("a fault of ours")
+        raise fault
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(type(fault)):
         call(main, [])
 
 
@@ -143,6 +249,26 @@ def test_a_closed_pipe_ends_quietly():
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize("door", [["train.py"], ["export.py"], ["-m", "keras_attention"]])
+def test_ctrl_c_while_modules_are_imported_is_one_line(door):
+    """The signal comes at the import of the named module, before a verb could have begun."""
+    script = f"""if True:
+        import builtins, os, runpy, signal, sys
+        really_import = builtins.__import__
+        def interrupting(name, *arguments, **options):
+            if name == "keras_attention.commands":
+                builtins.__import__ = really_import
+                os.kill(os.getpid(), signal.SIGINT)
+            return really_import(name, *arguments, **options)
+        builtins.__import__ = interrupting
+        sys.argv = {[door[-1], "check", "x"]!r}
+        run = runpy.run_module if {door[0] == "-m"} else runpy.run_path
+        run({door[-1]!r}, run_name="__main__")
+    """
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
 # --- verbs
 
 
@@ -154,6 +280,42 @@ def test_help_names_the_verbs():
     for verb in ("translate", "evaluate"):
         done = call_verb(verb, "--help")
         assert done.status == 0 and "--beam-width" in done.out
+    assert call_verb("--version").out == f"{__version__}\n"
+
+
+def test_train_and_export_are_verbs_too(tmp_path):
+    assert call_verb("train", "--help").out == call_train("--help").out
+    done = call_verb("export", tmp_path)
+    assert done.err.startswith(f"error: {tmp_path}: holds no run (no config.json); train one with")
+
+
+@pytest.mark.parametrize("signal_of", [KeyboardInterrupt, Terminated])
+def test_a_training_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch, signal_of):
+    """The line can be copied: it names all that the run's own options do not say."""
+
+    def stopped(config, splits, task, started):
+        (pathlib.Path(config.out) / "config.json").write_text(config.to_json(), encoding="utf-8")
+        raise signal_of
+
+    monkeypatch.setattr(train, "_train", stopped)
+    data = write_splits(tmp_path / "my data", reversal_splits())
+    run = tmp_path / "run 1"
+    done = call_train("--data", data, "--out", run, "--units", "8", "--overwrite")
+    assert done.status == (143 if signal_of is Terminated else 130)
+    said = done.err.removeprefix("stopped; go on with `").removesuffix("`\n")
+    program, door, *arguments = shlex.split(said)
+    assert (program, door) == ("python", "train.py")
+    again = parse(*arguments)
+    assert again == Config(data=str(data), out=str(run), units=8, resume=True)
+
+
+def test_away_from_a_clone_the_default_data_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = call_train()
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: --data: data/dates is not in this folder; name your pairs")
+    assert "python -m keras_attention.datasets.dates --out data/dates" in done.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -161,6 +323,7 @@ def test_help_names_the_verbs():
     [
         (["speak"], "speak: is not a verb; use one of "),
         (["translate"], "the following arguments are required: MODEL"),
+        (["view", "--text", "-a b"], "the following arguments are required: MODEL"),
         (["translate", "/no/such/run", "abc"], "/no/such/run: does not exist"),
         (["translate", ".", "abc"], ".: is not a model"),
         (["translate", "/no/such/run", "--beam-width", "0"], "--beam-width: must be at least 1"),
@@ -204,8 +367,9 @@ def test_scores_are_a_log_probability_and_a_confidence(trained):
 
 def test_translate_reads_lines_of_standard_input(trained, monkeypatch):
     monkeypatch.setattr(translate, "LINES_AT_ONCE", 3)
-    stdin = b"abc\r\n\ned\n\xff\nabc\n" + b"de\n" * 5 + b"ab"
-    done = call_verb("translate", trained.path, stdin=stdin)
+    stdin = b"\xef\xbb\xbfabc\r\n\ned\n\xff\nabc\n" + b"de\n" * 5 + b"ab"
+    with pytest.warns(RepairWarning, match="^line 4 of standard input: 1 invalid UTF-8 sequence"):
+        done = call_verb("translate", trained.path, stdin=stdin)
     assert done.status == 0, done.err
     lines = done.out.split("\n")
     assert len(lines) == 12 and lines[-1] == ""
@@ -214,12 +378,78 @@ def test_translate_reads_lines_of_standard_input(trained, monkeypatch):
     assert call_verb("translate", trained.path, stdin=b"").out == ""
 
 
+@pytest.mark.slow
+def test_translate_answers_a_line_while_the_next_one_is_still_to_be_written(trained):
+    with subprocess.Popen(
+        [sys.executable, "-m", "keras_attention", "translate", trained.path],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        for line, answer in ((b"abc\n", b"cba\n"), (b"ed\r\n", b"de\n")):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        process.stdin.write(b"\xef\xbb\xbfed")
+        process.stdin.close()
+        assert process.stdout.readline() != b""
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_translate_ends_as_its_reader_does(trained):
+    verb = f"{sys.executable} -m keras_attention translate {trained.path}"
+    done = subprocess.run(
+        ["bash", "-c", f"yes ab | head -20000 | {verb} | head -1; exit ${{PIPESTATUS[2]}}"],
+        cwd=ROOT,
+        capture_output=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (141, b"ba\n", b"")
+
+
+def test_a_byte_order_mark_is_no_character_of_the_first_line(trained):
+    marked = call_verb("translate", trained.path, "--scores", stdin=b"\xef\xbb\xbfed\n")
+    assert marked.out == call_verb("translate", trained.path, "--scores", "ed").out
+
+
 def test_bytes_that_are_no_utf8_are_the_same_on_the_command_line_and_in_a_pipe(trained):
-    """The command line carries the byte 0xff as the lone surrogate U+DCFF."""
-    argument = call_verb("translate", trained.path, "--scores", "a\udcffb")
-    pipe = call_verb("translate", trained.path, "--scores", stdin=b"a\xffb\n")
+    """The command line carries the bytes 0xf0 0x9f, one broken sequence, as two surrogates."""
+    with pytest.warns(RepairWarning, match="^TEXT 1: 1 invalid UTF-8 sequence replaced by U"):
+        argument = call_verb("translate", trained.path, "--scores", "a\udcf0\udc9fb")
+    with pytest.warns(RepairWarning, match="^line 1 of standard input: 1 invalid"):
+        pipe = call_verb("translate", trained.path, "--scores", stdin=b"a\xf0\x9fb\n")
     assert argument.status == 0, argument.err
     assert argument.out == pipe.out
+
+
+def test_view_and_plot_read_an_argument_as_translate_does(trained, tmp_path):
+    """The page and the figure's description hold three characters, none of them a surrogate."""
+    page, figure = tmp_path / "page.html", tmp_path / "figure.svg"
+    with pytest.warns(RepairWarning, match="TEXT 1: 1 invalid UTF-8 sequence"):
+        assert call_verb("view", trained.path, "--text", "ab\udce9", "--out", page).status == 0
+    with pytest.warns(RepairWarning, match="TEXT 1: 1 invalid UTF-8 sequence"):
+        assert call_verb("plot", trained.path, "ab\udce9", "--out", figure).status == 0
+    assert '"source":"ab\\ufffd"' in page.read_text(encoding="utf-8")
+    assert '"source_tokens":["a","b","\\ufffd"]' in page.read_text(encoding="utf-8")
+    drawn = figure.read_text(encoding="utf-8")
+    assert "by 3 source tokens" in drawn and "DCE9" not in drawn
+
+
+def test_view_calls_an_answer_right_that_another_line_asks_for(trained, tmp_path):
+    file, page = tmp_path / "pairs.tsv", tmp_path / "page.html"
+    file.write_text("abc\txxx\t0-0\nabc\tcba\t2-0\nde\tx\n", encoding="utf-8")
+    assert call_verb("view", trained.path, file, "--out", page).status == 0
+    data = page.read_text(encoding="utf-8")
+    assert re.findall('"text":"([a-e]*)","expected":"([a-ex]*)"', data) == [
+        ("cba", "cba"), ("cba", "cba"), ("ed", "x")]  # fmt: skip
+    assert data.count('"links":[{"source":2,"target":0,"sure":true}]') == 2
+
+
+@pytest.mark.parametrize("verb", ["translate", "evaluate"])
+def test_a_beam_that_would_take_all_memory_is_refused(trained, verb):
+    done = call_verb(verb, trained.path, "x", "--beam-width", "99999999")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: --beam-width: must be at most 1000: ")
 
 
 def test_evaluate_prints_for_people_and_for_programs(trained, reversal_folder):

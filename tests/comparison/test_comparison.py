@@ -78,7 +78,9 @@ def test_every_model_is_a_run_and_its_progress_is_told(finished):
 def test_results_say_what_the_run_says(finished):
     out, results, _ = finished
     for each in results:
-        with open(run_folder_of(out, each.task, each.model, 1) / "history.csv") as file:
+        with open(
+            run_folder_of(out, each.task, each.model, 1) / "history.csv", encoding="utf-8"
+        ) as file:
             rows = list(csv.DictReader(file))
         assert each.curve == [float(row["valid_exact_match"]) for row in rows]
         assert each.gradient_norms == [float(row["gradient_norm"]) for row in rows]

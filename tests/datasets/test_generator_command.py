@@ -1,6 +1,8 @@
 """The command line of the generating modules."""
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -8,30 +10,51 @@ from keras_attention.datasets.generator_command import run, shuffled
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
 from keras_attention.pairs.splits import Splits
+from tests.support import ROOT
+from tests.support.commands import call
 
 
 def generate(seed):
     return Splits([Pair("a", str(seed))] * 2, [Pair("b", "2")], [Pair("c", "3")])
 
 
-def test_three_files_are_written(tmp_path, capsys):
+def call_run(*arguments):
+    return call(lambda given: run("dates", "data/dates", generate, given), arguments)
+
+
+def test_three_files_are_written(tmp_path):
     out = tmp_path / "new" / "folder"
-    assert run("dates", "data/dates", generate, ["--out", str(out), "--seed", "7"]) == 0
+    done = call_run("--out", out, "--seed", "7")
+    assert (done.status, done.out, done.err) == (0, "train 2\nvalid 1\ntest 1\n", "")
     assert read_pairs(out / "train.tsv") == [Pair("a", "7")] * 2
     assert sorted(path.name for path in out.iterdir()) == ["test.tsv", "train.tsv", "valid.tsv"]
-    assert capsys.readouterr().out == "train 2\nvalid 1\ntest 1\n"
-    assert run("dates", "data/dates", generate, ["--out", str(out)]) == 0  # into the same folder
+    assert call_run("--out", out).status == 0  # into the same folder
     assert read_pairs(out / "train.tsv") == [Pair("a", "0")] * 2
 
 
-def test_mistakes_are_one_line(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--seed", "x"], "error: --seed: invalid int value: 'x'\n"),
+        (["--nosuch"], "error: --nosuch: is not an option of this command; --help lists them\n"),
+        (["--out", "file"], "error: file: cannot be written to: File exists; choose another "),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, monkeypatch, arguments, says):
     (tmp_path / "file").write_text("")
-    assert run("dates", "data/dates", generate, ["--out", str(tmp_path / "file")]) == 2
-    assert capsys.readouterr().err == f"error: {tmp_path}/file: cannot be written (File exists)\n"
-    with pytest.raises(SystemExit) as error:
-        run("dates", "data/dates", generate, ["--seed", "x"])
-    assert error.value.code == 2
-    assert capsys.readouterr().err.startswith("error: argument --seed: invalid int value")
+    monkeypatch.chdir(tmp_path)
+    done = call_run(*arguments)
+    assert done.status == 2 and done.err.startswith(says) and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["dates", "phrases"])
+def test_help_names_the_module_that_runs(name):
+    done = subprocess.run(
+        [sys.executable, "-m", f"keras_attention.datasets.{name}", "--help"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"usage: python -m keras_attention.datasets.{name} ")
 
 
 def test_the_order_is_the_seed_s():

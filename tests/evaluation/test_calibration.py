@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from keras_attention.errors import UserError
 from keras_attention.evaluation import confidence
 from keras_attention.evaluation.calibration_fit import fit
+from keras_attention.evaluation.evaluation import Evaluation
 from keras_attention.export.litert import write_litert
 from keras_attention.export.saved_model import ServingModule
 from keras_attention.readers.calibration import (
@@ -108,6 +109,39 @@ def test_where_the_likelier_are_wrong_the_slopes_are_zero_not_negative():
     log_p, lengths, right = answers(MODEST, 2000)
     found = fit(log_p, np.full(2000, 5), ~right)
     assert found.log_slope == 0.0 and found.doubt_slope == 0.0
+
+
+@pytest.mark.parametrize(
+    ("n", "wrong", "said"),
+    [
+        (3, 1, "3 answers are too few"),
+        (450, 0, "all 450 answers are right"),
+        (450, 450, "all 450 answers are wrong"),
+        (450, 2, "only 2 of 450 answers are wrong"),
+        (450, 447, "only 3 of 450 answers are right"),
+        (450, 10, None),
+        (450, 440, None),
+    ],
+)
+def test_answers_of_one_kind_say_little_and_the_file_says_so(tmp_path, n, wrong, said):
+    calibration = dataclasses.replace(MODEST, n=n, wrong=wrong)
+    save_calibration(tmp_path / CALIBRATION, calibration)
+    content = json.loads((tmp_path / CALIBRATION).read_text(encoding="utf-8"))
+    if said is None:
+        assert content["reservation"] is None
+    else:
+        assert content["reservation"].startswith(said)
+    assert load_calibration(tmp_path / CALIBRATION) == calibration
+
+
+def test_evaluation_says_where_its_figures_of_confidence_say_little():
+    def result(right):
+        return Evaluation(len(right), 1.0, 0.0, (), 0.0, None, (), tuple(right), ())
+
+    assert "says little: all 30 answers are right" in result([True] * 30).to_text()
+    assert result([True] * 30).to_dict()["calibration_reservation"].startswith("all 30")
+    assert "says little" not in result([True, False] * 30).to_text()
+    assert result([True, False] * 30).to_dict()["calibration_reservation"] is None
 
 
 def test_fit_wants_equally_many():

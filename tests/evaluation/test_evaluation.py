@@ -40,6 +40,26 @@ def test_figures_by_hand():
     assert [translation.text for translation in result.translations] == ["xy", "xx", ""]
 
 
+def test_one_of_several_targets_is_right_by_hand():
+    """30 sources with two answers each: every model can be right on all of them."""
+    pairs = [Pair(f"s{i}", target) for i in range(30) for target in ("xy", "zw")]
+    result = evaluate(Scripted({f"s{i}": ("xy", 0.9) for i in range(30)}), pairs)
+    assert result.exact_match == 1.0 and all(result.right)
+    assert result.token_error_rate == 0.0
+    assert (result.own_target_match, result.own_target_ceiling) == (0.5, 0.5)
+    assert result.sources_with_several == 30
+    assert "30 sources have several targets" in result.to_text()
+    assert "own in 0.5000, which for any model is at most 0.5000" in result.to_text()
+    assert result.to_dict()["own_target_ceiling"] == 0.5
+    # A wrong answer has its errors counted from the nearest target: 1 edit of 2 tokens.
+    wrong = evaluate(Scripted({"s0": ("zx", 0.9)}), pairs[:2])
+    assert (wrong.exact_match, wrong.token_error_rate) == (0.0, 0.5)
+    # With one target each nothing is said, and the figures are those of the lines.
+    single = evaluate(Scripted({"a": ("x", 0.9)}), [Pair("a", "x"), Pair("a", "x")])
+    assert (single.sources_with_several, single.own_target_match) == (0, 1.0)
+    assert "several targets" not in single.to_text()
+
+
 def test_words_are_counted_where_targets_are_words():
     pairs = [Pair("a", "the owl sat")]
     assert evaluate(Scripted({"a": ("the cat sat", 0.5)}, "word"), pairs).token_error_rate == (

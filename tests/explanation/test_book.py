@@ -13,8 +13,8 @@ import pytest
 from keras_attention.datasets.dates import read_book_dates, split_book_dates
 from keras_attention.explanation.audit import PARTS, audit_run, choose, examples_of
 from keras_attention.explanation.measures import alignment
+from keras_attention.explanation.measures.attribution_model import SequenceAttributionModel
 from keras_attention.explanation.measures.interventions import attention_of
-from keras_attention.explanation.measures.subject import SequenceSubject
 from keras_attention.pairs.alignment import Link
 from tests.support.book_run import load_book_run
 
@@ -80,7 +80,7 @@ def test_what_permutation_moves_by_position(report):
 
 
 def test_alignment_with_the_links_of_the_independent_program(run, pairs):
-    subject = SequenceSubject(run)
+    subject = SequenceAttributionModel(run)
     given = [pair._replace(alignment=loose_links(pair.source, pair.target)) for pair in pairs]
     examples = examples_of(subject, run, given)
     weights = attention_of(subject, examples.references_as_answers())

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,17 +11,18 @@ from html.parser import HTMLParser
 
 import pytest
 
-from keras_attention.explanation.pages.figures import all_figures, decimals, shown
-from keras_attention.explanation.pages.heatmaps import visible
+from keras_attention.explanation.pages.charts import decimals, shown
+from keras_attention.explanation.pages.figures import all_figures
 from keras_attention.explanation.pages.html import render
 from keras_attention.explanation.pages.svg import standalone
 from keras_attention.explanation.reporting.estimate import Number
-from keras_attention.explanation.reporting.report import Report, ShownExample
+from keras_attention.explanation.reporting.report import DependenceReport, Report, ShownExample
 from keras_attention.explanation.reporting.verdict import TABLE, judge
 from tests.support.commands import call_train, call_verb
 from tests.support.tasks import SMALL
 
 KEYS = {
+    "dependence": {"varies", "on_step", "on_input", "one_position"},
     "agreement": {"kendall_tau", "top_1", "ceiling_kendall_tau", "null_kendall_tau"},
     "interventions": {"uniform", "permutation", "another_example", "only_largest"},
     "adversarial": {"epsilon", "max_jsd", "survives", "bound"},
@@ -165,10 +167,12 @@ def hostile(token):
         *("furthest", tokens, tokens, tokens),
         *(((0.5, 0.5), (1.0, 0.0)), ((0.1, 0.9), (0.0, 1.0)), (0.1, 0.2), (1.0, 0.9), (0.9, 1.0)),
         ((0, 1, True), (1, 0, False)),
+        *((token, "a"), (0.5, 0.25), ((0.5, -0.1), (0.0, 0.2))),
     )
     return Report(
         *("sequence-to-sequence", token, 1, 2, 0, "none", verdict),
-        *(None, None, None, None, None, None),
+        DependenceReport(number, number, number, number),
+        *(None, None, None, None, None, None, None, None, None),
         *((), (shown_one,)),
     )
 
@@ -187,11 +191,17 @@ def test_tokens_are_text_wherever_they_stand(token):
     json.loads(report.to_json())
 
 
-def test_labels_show_what_cannot_be_seen():
-    assert visible(" ") == "␣"
-    assert visible("a\tb") == "a⇥b"
-    assert visible("\u202e") == "U+202E"
-    assert visible("x" * 40) == "x" * 13 + "…"
+def test_labels_are_those_of_the_figures_cut_shorter():
+    drawing = all_figures(hostile("x" * 40))["example_1"]
+    assert ">" + "x" * 7 + "…" + "x" * 6 + "<" in drawing and "x" * 15 + "<" not in drawing
+    assert "a\\tb" in all_figures(hostile("a\tb"))["example_1"]
+    assert "U+202E" in all_figures(hostile("\u202e"))["example_1"]
+
+
+@pytest.mark.parametrize(("token", "slanted"), [("é", 0), ("e\u0301", 0), ("𠮷", 0), ("ab", 2)])
+def test_only_words_are_slanted(token, slanted):
+    drawing = all_figures(hostile(token))["example_1"]
+    assert drawing.count("rotate(-60") == 2 * slanted  # both labels of both maps, or none
 
 
 def test_numbers_are_shown_with_their_intervals():
@@ -224,7 +234,7 @@ def test_an_older_report_is_replaced_whole(trained, tmp_path):
     assert not (out / "figures" / "old.svg").exists()
     assert (out / "mine.txt").read_text() == "mine"
     assert {path.name for path in out.iterdir()} == {
-        *("report.json", "report.html", "figures", "mine.txt")
+        *("report.json", "report.html", "figures", "examples", "mine.txt")
     }
 
 
@@ -266,7 +276,7 @@ def test_baselines_are_trained_beside_the_model(trained, tmp_path):
     assert baselines["uniform_trained"]["value"] < baselines["exact_match"]["value"]
     assert 0 < baselines["between_seeds_jsd"]["value"] < 0.6931
     names = [each["criterion"]["name"] for each in report_of(tmp_path)["verdict"]["judgements"]]
-    assert names == ["adversarial", "need", "seeds"]
+    assert names == ["dependence", "adversarial", "need", "seeds"]
     assert "Other models for comparison" in (tmp_path / "report.html").read_text()
 
 
@@ -280,3 +290,26 @@ def test_help_needs_no_tensorflow():
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "--train-baselines" in result.stdout
+
+
+def test_a_report_that_cannot_be_put_in_place_leaves_the_older_one(tmp_path, monkeypatch):
+    from keras_attention._runtime import replacement
+    from keras_attention.errors import UserError
+    from keras_attention.explanation.pages.write import write_report
+
+    write_report(hostile("first"), tmp_path)
+    (tmp_path / ".writing-report-killed").mkdir()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    rename, calls = os.rename, []
+
+    def failing(*arguments):
+        calls.append(arguments)
+        if len(calls) == 5:  # the older files are aside, one new one is in place
+            raise PermissionError(13, "Permission denied")
+        rename(*arguments)
+
+    monkeypatch.setattr(replacement.os, "rename", failing)
+    with pytest.raises(UserError, match="cannot be written to: Permission denied"):
+        write_report(hostile("second"), tmp_path)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert not list(tmp_path.glob(".writing-*"))

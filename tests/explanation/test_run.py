@@ -11,11 +11,14 @@ from keras_attention.config import Config
 from keras_attention.errors import UserError
 from keras_attention.explanation.audit import choose, examples_of
 from keras_attention.explanation.measures.adversary import search
+from keras_attention.explanation.measures.attribution_model import (
+    SequenceAttributionModel,
+    unchanged,
+)
 from keras_attention.explanation.measures.erasure import erase
 from keras_attention.explanation.measures.examples import batches
 from keras_attention.explanation.measures.importance import MEASURES, measure_importance
 from keras_attention.explanation.measures.interventions import attention_of, intervene
-from keras_attention.explanation.measures.subject import SequenceSubject, unchanged
 from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import (
     build_teacher_forced_attention,
@@ -63,14 +66,14 @@ def make_run(config) -> Run:
 @pytest.fixture(scope="module", params=KINDS)
 def audited(request):
     run = make_run(KINDS[request.param])
-    subject = SequenceSubject(run)
+    subject = SequenceAttributionModel(run)
     return run, subject, examples_of(subject, run, PAIRS)
 
 
 @pytest.fixture(scope="module")
 def simple():
     run = make_run(SIMPLE)
-    subject = SequenceSubject(run)
+    subject = SequenceAttributionModel(run)
     return run, subject, examples_of(subject, run, PAIRS)
 
 
@@ -95,25 +98,25 @@ def decoder_ids(answers):
 def test_the_models_own_weights_give_its_own_logits(audited):
     run, subject, examples = audited
     ids, answers = inputs(examples)
-    opened = subject.open(subject.embed(ids), ids, answers)
+    readout = subject.linearize(subject.embed(ids), ids, answers)
     given = {"source_ids": ids, "decoder_ids": decoder_ids(answers.numpy())}
     expected = run.model(given, training=False).numpy()
-    found = opened.logits(opened.attention_weights).numpy()
+    found = readout.logits(readout.attention_weights).numpy()
     kept = [2, 4, 5, 6, 7]  # the end symbol and the digits; padding, start, unknown are not said
     np.testing.assert_allclose(found, expected[..., kept], atol=2e-5)
     parts = build_teacher_forced_attention(run.model, run.config)(given, training=False)
     np.testing.assert_allclose(
-        opened.attention_weights, parts["attention_weights"].numpy(), atol=1e-6
+        readout.attention_weights, parts["attention_weights"].numpy(), atol=1e-6
     )
 
 
 def test_other_weights_at_one_step_change_that_step_alone(audited):
     _, subject, examples = audited
     ids, answers = inputs(examples)
-    opened = subject.open(subject.embed(ids), ids, answers)
-    weights = opened.attention_weights.numpy()
+    readout = subject.linearize(subject.embed(ids), ids, answers)
+    weights = readout.attention_weights.numpy()
     weights[:, 1] = np.roll(weights[:, 1], 1, axis=-1)
-    moved = (opened.logits(weights) - opened.logits(opened.attention_weights)).numpy()
+    moved = (readout.logits(weights) - readout.logits(readout.attention_weights)).numpy()
     assert np.abs(moved[:, 1]).max() > 1e-3
     assert np.abs(np.delete(moved, 1, axis=1)).max() < 1e-6
 
@@ -130,25 +133,25 @@ def test_answers_are_those_of_greedy_decoding(audited):
 def test_variants_of_a_step_are_what_they_are_alone(audited):
     _, subject, examples = audited
     ids, answers = inputs(examples)
-    opened = subject.open(subject.embed(ids), ids, answers)
-    own = opened.attention_weights
+    readout = subject.linearize(subject.embed(ids), ids, answers)
+    own = readout.attention_weights
     variants = tf.stack([own, tf.roll(own, 1, axis=-1)], axis=2)
-    found = opened.logits_of_variants(variants)
-    np.testing.assert_allclose(found[:, :, 0], opened.logits(own), atol=1e-5)
-    np.testing.assert_allclose(found[:, :, 1], opened.logits(tf.roll(own, 1, axis=-1)), atol=1e-5)
+    found = readout.logits_of_variants(variants)
+    np.testing.assert_allclose(found[:, :, 0], readout.logits(own), atol=1e-5)
+    np.testing.assert_allclose(found[:, :, 1], readout.logits(tf.roll(own, 1, axis=-1)), atol=1e-5)
 
 
 @pytest.mark.slow
 def test_training_mode_cannot_leak_in():
     run = make_run(HEAVY_DROPOUT)
-    subject = SequenceSubject(run)
+    subject = SequenceAttributionModel(run)
     examples = examples_of(subject, run, PAIRS)
     first = measure_importance(subject, examples, quiet)
     np.testing.assert_array_equal(attention_of(subject, examples), attention_of(subject, examples))
     without = dataclasses.replace(run.config, dropout=0.0, decoder_input_dropout=0.0)
     plain = Run(without, LETTERS, DIGITS, build_training_model(without, len(LETTERS), len(DIGITS)))
     plain.model.set_weights(run.model.get_weights())
-    second = measure_importance(SequenceSubject(plain), examples, quiet)
+    second = measure_importance(SequenceAttributionModel(plain), examples, quiet)
     for name in first:
         np.testing.assert_allclose(first[name], second[name], atol=1e-5)
     # The model itself does drop out when it trains.
@@ -166,13 +169,13 @@ def test_gradient_times_input_against_finite_differences(simple, measured):
     ids = tf.constant(examples.source.padded(np.array([row])))
     answers = tf.constant(examples.answer_ids[[row]])
     embeddings = subject.embed(ids)
-    own = subject.open(embeddings, ids, answers).attention_weights
+    own = subject.linearize(embeddings, ids, answers).attention_weights
     column = int(examples.answer_ids[row, step]) - subject.column_offset
 
     def log_odds(point, weights):
-        opened = subject.open(point, ids, answers)
-        weights = opened.attention_weights if weights is None else weights
-        logits = opened.logits(weights)[0, step].numpy().astype(np.float64)
+        readout = subject.linearize(point, ids, answers)
+        weights = readout.attention_weights if weights is None else weights
+        logits = readout.logits(weights)[0, step].numpy().astype(np.float64)
         others = np.delete(logits, column)
         return logits[column] - np.log(np.exp(others).sum())
 
@@ -197,8 +200,8 @@ def test_leave_one_out_is_the_shorter_source_alone(simple, measured):
 
     def outputs(text):
         ids = tf.constant(run.source.encode([text]).padded(np.arange(1)))
-        opened = subject.open(subject.embed(ids), ids, answers)
-        return tf.nn.softmax(opened.logits(opened.attention_weights)).numpy()[0]
+        readout = subject.linearize(subject.embed(ids), ids, answers)
+        return tf.nn.softmax(readout.logits(readout.attention_weights)).numpy()[0]
 
     source = PAIRS[row].source
     whole = outputs(source)
@@ -214,8 +217,8 @@ def test_leave_one_out_is_the_shorter_source_alone(simple, measured):
 
 def test_a_space_replaces_where_training_saw_no_unknown_token():
     run = make_run(dataclasses.replace(SMALL, unknown_rate=0.0))
-    assert SequenceSubject(run).replacement_id == LETTERS.encode([" "]).flat[0]
-    assert SequenceSubject(make_run(SMALL)).replacement_id == UNKNOWN
+    assert SequenceAttributionModel(run).replacement_id == LETTERS.encode([" "]).flat[0]
+    assert SequenceAttributionModel(make_run(SMALL)).replacement_id == UNKNOWN
 
 
 def test_trailing_spaces_are_read_but_not_compared(simple):
@@ -257,7 +260,7 @@ def test_batching_changes_no_number(simple, measured):
 
 def test_models_without_attention_are_refused():
     with pytest.raises(UserError, match="has no attention .*--attention none"):
-        SequenceSubject(make_run(dataclasses.replace(SMALL, attention="none")))
+        SequenceAttributionModel(make_run(dataclasses.replace(SMALL, attention="none")))
 
 
 def test_pairs_are_chosen_by_seed_and_kept_in_order():
@@ -276,3 +279,30 @@ def test_gold_that_does_not_fit_the_tokens_is_left_out(simple):
 
     pairs = [Pair("ab", "01", (Link(5, 0, True),)), Pair("ab", "01", (Link(1, 0, True),))]
     assert [bool(links) for links in examples_of(subject, run, pairs).alignments] == [False, True]
+
+
+def test_gold_follows_its_characters_through_the_normal_form():
+    """년 is three jamo to this model: links behind it moved by two, silently."""
+    import unicodedata
+
+    from keras_attention.pairs.alignment import Link
+
+    source = "03년 5"
+    jamo = tuple(sorted(set(unicodedata.normalize("NFD", source))))
+    run = make_run(SIMPLE)
+    vocabulary = Vocabulary("char", jamo, "NFD")
+    config = dataclasses.replace(SIMPLE, source_form="NFD")
+    run = Run(config, vocabulary, DIGITS, build_training_model(config, len(vocabulary), 8))
+    pairs = [Pair(source, "3", (Link(1, 0, True),)), Pair(source, "1", (Link(4, 0, True),))]
+    examples = examples_of(SequenceAttributionModel(run), run, pairs)
+    for links, character in zip(examples.alignments, "35", strict=True):
+        (link,) = links
+        assert link.sure and examples.source_tokens[0][link.source] == character
+
+
+def test_gold_of_a_target_that_is_cut_otherwise_is_left_out(simple):
+    run, model, _ = simple
+    from keras_attention.pairs.alignment import Link
+
+    pairs = [Pair("ab", "01", (Link(0, 7, True),)), Pair("ab", "01", (Link(1, 1, True),))]
+    assert [bool(links) for links in examples_of(model, run, pairs).alignments] == [False, True]

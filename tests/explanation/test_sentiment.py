@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_attention.errors import UserError
 from keras_attention.explanation.audit import audit_classifier
-from keras_attention.explanation.measures.subject import ClassifierSubject
+from keras_attention.explanation.measures.attribution_model import ClassifierAttributionModel
 from keras_attention.explanation.pages.html import render
 from keras_attention.text.vocabulary import Vocabulary
 from tests.support import ROOT
@@ -31,12 +31,25 @@ def test_the_models_own_weights_give_its_own_logits(sentiment, score, encoder):
     keras.utils.set_random_seed(0)
     model = sentiment.build_classifier(9, 3, 8, score, encoder)
     ids = tf.constant([[4, 5, 6, 7, 8], [5, 8, 0, 0, 0]])
-    subject = ClassifierSubject(model)
-    opened = subject.open(subject.embed(ids), ids, None)
-    logits = opened.logits(opened.attention_weights)[:, 0]
+    subject = ClassifierAttributionModel(model)
+    readout = subject.linearize(subject.embed(ids), ids, None)
+    logits = readout.logits(readout.attention_weights)[:, 0]
     np.testing.assert_allclose(logits, model(ids, training=False), atol=1e-5)
-    assert opened.attention_weights.shape == (2, 1, 5)
-    np.testing.assert_array_equal(opened.attention_weights[1, 0, 2:], 0)
+    assert readout.attention_weights.shape == (2, 1, 5)
+    np.testing.assert_array_equal(readout.attention_weights[1, 0, 2:], 0)
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "average"])
+def test_shuffled_weights_give_another_map(sentiment, encoder):
+    own = ClassifierAttributionModel(sentiment.build_classifier(9, 3, 8, "additive", encoder))
+    other = own.shuffled(np.random.default_rng(1))
+    ids = tf.constant([[4, 5, 6]])
+    weights = [
+        each.linearize(each.embed(ids), ids, None).attention_weights.numpy()
+        for each in (own, other)
+    ]
+    assert weights[0].shape == weights[1].shape == (1, 1, 3)
+    assert np.abs(weights[0] - weights[1]).max() > 1e-3
 
 
 def test_the_audit_of_a_classifier(sentiment):
@@ -59,7 +72,13 @@ def test_the_audit_of_a_classifier(sentiment):
         "the fresh <b> was",
     ]
     report = audit_classifier(
-        ClassifierSubject(model), texts, [0, 1, 0, 1], vocabulary, ("bad", "good"), 2, "by hand"
+        ClassifierAttributionModel(model),
+        texts,
+        [0, 1, 0, 1],
+        vocabulary,
+        ("bad", "good"),
+        2,
+        "by hand",
     )
     assert report.task == "classification"
     assert report.interventions.exact_match.value == 1
@@ -112,8 +131,8 @@ def test_training_is_the_same_for_the_same_seed_and_uniform_attention_stays_unif
     model, history = train(seed=3, uniform=True)
     assert history.shape == (1,)
     ids, _ = train.arrays(splits.valid)
-    subject = ClassifierSubject(model)
+    subject = ClassifierAttributionModel(model)
     ids = tf.constant(ids)
-    weights = subject.open(subject.embed(ids), ids, None).attention_weights[:, 0].numpy()
+    weights = subject.linearize(subject.embed(ids), ids, None).attention_weights[:, 0].numpy()
     mask = ids.numpy() != 0
     np.testing.assert_allclose(weights, mask / mask.sum(axis=1, keepdims=True), atol=1e-6)

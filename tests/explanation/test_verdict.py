@@ -12,6 +12,7 @@ from keras_attention.explanation.reporting.verdict import (
     NO,
     PARTLY,
     REQUIRED,
+    STANDS_STILL,
     TABLE,
     UNDECIDED,
     UNDEFINED,
@@ -93,3 +94,20 @@ def test_a_part_alone_gives_no_verdict(name):
 def test_baselines_and_alignment_are_not_required():
     assert judge(numbers(YES)).overall == IS
     assert set(REQUIRED) == set(FAITHFUL) - {"need", "seeds"}
+
+
+def test_a_map_that_depends_on_nothing_is_named_first_and_never_an_explanation():
+    for outcome in (YES, PARTLY, NO, UNDEFINED):
+        verdict = judge(numbers(outcome, dependence=NO))
+        assert (verdict.overall, verdict.reason) == (IS_NOT, STANDS_STILL)
+        assert verdict.judgements[0].criterion.name == "dependence"
+    # Neither does a single part hide it.
+    assert judge(numbers(YES, ["erasure"], dependence=NO)).reason == STANDS_STILL
+
+
+def test_a_map_that_moves_is_not_yet_an_explanation():
+    assert judge(numbers(NO, dependence=YES)).overall == IS_NOT
+    assert judge(numbers(YES, dependence=YES)).overall == IS
+    assert judge(numbers(YES, dependence=PARTLY)).overall == IS
+    assert judge(numbers(YES, dependence=UNDEFINED)).overall == IS
+    assert judge(numbers(UNDEFINED, dependence=YES)).overall == UNDECIDED

@@ -134,3 +134,58 @@ def test_each_file_says_that_it_was_not_run_against_the_binary():
     for name in ("compose.yaml", "README.md", "examples/translate.py", "examples/requests.sh"):
         text = " ".join(re.sub(r"[#*]", "", (DEPLOY / name).read_text()).split())
         assert "ot run against the TF Serving binary" in text, name
+
+
+class TestSbom:
+    """What deploy/sbom.py says of this environment."""
+
+    @pytest.fixture(scope="class")
+    def components(self):
+        finished = subprocess.run(
+            [sys.executable, DEPLOY / "sbom.py"], capture_output=True, text=True, check=True
+        )
+        bill = json.loads(finished.stdout)
+        assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
+        return {component["name"]: component for component in bill["components"]}
+
+    def test_every_pinned_package_is_in_it_with_its_version(self, components):
+        for name in ("requirements.txt", "requirements-serve.txt"):
+            for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+                if "==" not in line or ";" in line or line.startswith("#"):
+                    continue  # a marker may leave it out here
+                package, _, version = line.partition("==")
+                package = re.sub(r"[-_.]+", "-", package).lower()
+                if package in components:
+                    assert components[package]["version"] == version.strip()
+        assert {"keras", "numpy", "uvicorn"} <= set(components)
+
+    def test_so_is_what_those_need(self, components):
+        assert {"protobuf", "h5py"} <= set(components)
+
+    def test_each_has_a_licence_and_an_address(self, components):
+        unstated = set()
+        for name, component in components.items():
+            assert component["purl"] == f"pkg:pypi/{name}@{component['version']}"
+            if component["licenses"][0]["license"]["name"] == "not stated":
+                unstated.add(name)
+        assert unstated <= {"namex"}  # whose metadata say nothing
+
+
+def test_the_image_is_of_the_tensorflow_that_is_pinned():
+    """A tag that moves would change what serves without anybody's doing."""
+    requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    pinned = re.search(r"^tensorflow==(\S+);", requirements, re.M)[1]
+    compose = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    assert f"tensorflow/serving:${{TF_SERVING_TAG:-{pinned}}}" in compose
+    for page in ("docs/shipping.md", "README.md", "README.ko.md"):
+        for tag in re.findall(r"tensorflow/serving(:[\w.]+)?$", (ROOT / page).read_text(), re.M):
+            assert tag == f":{pinned}", page
+
+
+def test_ports_are_published_on_this_machine_alone():
+    compose = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    published = re.findall(r'^ +- "(.*?):\d+" #', compose, re.M)
+    assert published == ["127.0.0.1:8500", "127.0.0.1:8501"]
+    for page in ("docs/shipping.md",):
+        for port in re.findall(r"docker run .*?-p (\S+)", (ROOT / page).read_text()):
+            assert port.startswith("127.0.0.1:")

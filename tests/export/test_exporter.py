@@ -19,7 +19,9 @@ from keras_attention.export.exporter import (
     ExportOptions,
     checked_sources,
     longest_source_of,
+    longest_text_of,
 )
+from keras_attention.export.requirements import least_runtime
 from keras_attention.readers.export_layout import read_manifest
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from tests.support import ROOT
@@ -79,9 +81,11 @@ class TestWhatIsWritten:
         assert set(listing(exported[1])) == {
             *("inference.keras", "manifest.json"),
             *(f"litert/{name}{suffix}" for suffix in (".tflite", ".int8.tflite", ".json")),
+            *(f"weights/{name}{suffix}" for suffix in (".safetensors", ".json")),
             *(f"{version}/{file}" for file in ("saved_model.pb", "fingerprint.pb")),
             *(f"{version}/variables/variables.{x}" for x in ("index", "data-00000-of-00001")),
             *(f"{version}/assets.extra/tf_serving_warmup_requests",),
+            *(f"{version}/assets.extra/source_vocabulary.json",),
             *(f"{version}/batching_params.pbtxt",),
         }
 
@@ -118,6 +122,7 @@ class TestWhatIsWritten:
         assert manifest["software"]["tensorflow"] == tf.__version__
         assert set(manifest["checks"]) == {
             *("inference.keras", f"serving/{name}", f"serving/{name} beam"),
+            *(f"weights/{name}.safetensors", f"weights/{name}.safetensors beam"),
             *(f"litert/{name}.tflite", f"litert/{name}.int8.tflite"),
         }
         for artefact, figures in manifest["checks"].items():
@@ -131,6 +136,7 @@ class TestWhatIsWritten:
             assert path.stat().st_mode & 0o044, f"{path} is for its owner alone"
 
 
+@pytest.mark.filterwarnings("ignore::keras_attention.text.repair.RepairWarning")
 def test_run_export_and_litert_file_translate_the_same(exported, run):
     """Through the command, as a person does it; greedily, and by beam where there is one."""
     texts = [*random_texts(run.source, 12), "", "\u202ea\u0301😀"]
@@ -178,7 +184,7 @@ class TestVersions:
         (copy / ".writing-abcmanifest.json").write_text("{")
         export_folder.export(run, [], copy, options_of(copy))
         assert sorted(p.name for p in copy.iterdir()) == [
-            *("inference.keras", "litert", "manifest.json", "serving")
+            *("inference.keras", "litert", "manifest.json", "serving", "weights")
         ]
 
     def test_two_at_once_are_refused(self, run, quick, copy, monkeypatch):
@@ -242,6 +248,37 @@ def test_dying_at_any_step_of_publishing_leaves_whole_versions(
     assert seen == {(1, 1), (2, 1), (2, 2)}
 
 
+class TestNeeds:
+    """What the manifest says an artefact needs, against the artefact."""
+
+    def test_of_the_saved_model(self, exported):
+        needs = read_manifest(exported[1])["needs"]
+        name = read_manifest(exported[1])["name"]
+        needed = needs[f"serving/{name}"]
+        assert needed["written_by_tensorflow"] == tf.__version__
+        assert needed["graph_version"] == tf.version.GRAPH_DEF_VERSION
+        assert needed["least_graph_consumer"] <= tf.version.GRAPH_DEF_VERSION
+        assert {"While", "StaticRegexFullMatch"} & set(needed["operators"]) or needed["operators"]
+        assert not {op for op in needed["operators"] if "Cudnn" in op or "PyFunc" in op}
+
+    def test_of_each_litert_file(self, exported):
+        manifest = read_manifest(exported[1])
+        name = manifest["name"]
+        described = json.loads((exported[1] / "litert" / f"{name}.json").read_text("utf-8"))
+        runtimes = described["least_runtimes"]
+        assert set(runtimes) == {f"{name}.tflite", f"{name}.int8.tflite"}
+        assert described["least_runtime"] == runtimes[f"{name}.tflite"]
+        for file, runtime in runtimes.items():
+            assert manifest["needs"][f"litert/{file}"] == {"least_runtime": runtime}
+            assert runtime.encode() in (exported[1] / "litert" / file).read_bytes()
+        assert runtimes[f"{name}.int8.tflite"] != runtimes[f"{name}.tflite"]
+
+    def test_a_file_that_does_not_say_is_refused(self, exported):
+        data = next((exported[1] / "litert").glob("*[!8].tflite")).read_bytes()
+        with pytest.raises(RuntimeError, match="does not say"):
+            least_runtime(data.replace(b"min_runtime_version", b"min_runtime_versiox"))
+
+
 class TestParityDecides:
     def test_nothing_is_exported_where_one_artefact_says_something_else(
         self, run, copy, monkeypatch
@@ -279,7 +316,7 @@ class TestParityDecides:
         rows = export_folder._check(run, texts, copy, options_of(copy))
         every = 8 + len(HOSTILE_SOURCES)
         readable = 8 + sum(len(text) <= 64 for text in HOSTILE_SOURCES)
-        assert compared == [every, every, every, readable, readable]
+        assert compared == [*[every] * 5, readable, readable]
         assert [row.parity.n for row in rows] == compared
 
     def test_quantised_differences_are_told_and_not_refused(self, run, copy, monkeypatch):
@@ -305,9 +342,25 @@ class TestWhatIsChecked:
     def test_random_ones_where_the_data_are_gone(self):
         run = random_run(seed=21, attention="none")
         shutil.rmtree(run.config.data)
-        sources = checked_sources(run)
-        assert len(sources) == 500 and sources == checked_sources(run)
+        with pytest.warns(UserWarning, match="test data cannot be read .* 500 random sources"):
+            sources = checked_sources(run)
+        with pytest.warns(UserWarning):
+            assert len(sources) == 500 and sources == checked_sources(run)
         assert set("".join(sources)) == set(run.source.tokens)
+
+    def test_training_data_are_not_read_for_it(self, run, tmp_path):
+        """They may be too many for memory, or have gone by now."""
+        import dataclasses
+
+        data = tmp_path / "data"
+        shutil.copytree(run.config.data, data)
+        (data / "train.tsv").write_bytes(b"\xff no pairs")
+        elsewhere = dataclasses.replace(run, config=dataclasses.replace(run.config, data=str(data)))
+        assert checked_sources(elsewhere) == checked_sources(run)
+
+    def test_the_saved_model_reads_the_longest_of_them(self):
+        assert longest_text_of([]) == longest_text_of(["a"]) == 4096
+        assert longest_text_of(["a", "b" * 5000]) == 5000
 
     def test_litert_reads_the_longest_of_them(self, run):
         assert longest_source_of(run, ["a", "b" * 20]) == 64
@@ -316,7 +369,7 @@ class TestWhatIsChecked:
 
 class TestMistakes:
     @pytest.mark.parametrize("name", RANGES)
-    @pytest.mark.parametrize("value", ["-1", "2000000", "nan", "x"])
+    @pytest.mark.parametrize("value", ["-1", "2000000000000", "nan", "x"])
     def test_a_number_out_of_range(self, run, tmp_path, name, value):
         flag = "--" + name.replace("_", "-")
         finished = call_export(run.config.out, "--out", tmp_path / "x", f"{flag}={value}")
@@ -375,9 +428,10 @@ def test_the_table_names_each_artefact_once(exported, run, tmp_path, quick, monk
     name = pathlib.Path(run.config.out).name
     assert [row.split("  ")[0] for row in rows] == [
         *("inference.keras", f"serving/{name}", f"serving/{name} beam"),
+        *(f"weights/{name}.safetensors", f"weights/{name}.safetensors beam"),
         *(f"litert/{name}.tflite", f"litert/{name}.int8.tflite"),
     ]
-    assert all(f"{40 + len(HOSTILE_SOURCES)}/" in row for row in rows[:3])
+    assert all(f"{40 + len(HOSTILE_SOURCES)}/" in row for row in rows[:5])
 
 
 RUN_OF_DEFAULTS = ROOT / "runs" / "dates"

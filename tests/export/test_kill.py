@@ -22,12 +22,13 @@ EXPORTS = """
 import os, sys
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 import_tensorflow_quietly()
-import export, keras_attention.export.exporter, keras_attention.readers.run
+import keras_attention.export.exporter, keras_attention.readers.run
+from keras_attention.commands import export
 for _ in sys.stdin:
     process = os.fork()
     if not process:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        export.main(sys.argv[1:])
+        export.run(sys.argv[1:])
         os._exit(0)
     print(process, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
@@ -40,7 +41,7 @@ class Exports:
     def __init__(self, run_folder, out, errors):
         self._errors = errors
         arguments = [run_folder, "--out", out, "--beam-width", "2"]
-        with open(errors, "w") as stderr:
+        with open(errors, "w", encoding="utf-8") as stderr:
             self._parent = subprocess.Popen(
                 [sys.executable, "-c", EXPORTS, *map(str, arguments)],
                 cwd=ROOT,

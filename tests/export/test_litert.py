@@ -340,6 +340,7 @@ def test_the_description_says_what_a_caller_must_know(file):
     description = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     least = [int(part) for part in description.pop("least_runtime").split(".")]
     assert [2, 0, 0] <= least <= [3, 0, 0]
+    assert set(description.pop("least_runtimes")) == {file.name, f"{file.stem}.int8.tflite"}
     assert description == {
         "format": 1,
         "signature": "greedy",

@@ -3,7 +3,7 @@
 Keras chooses its backend once in a process: the same test files run there, with KERAS_BACKEND set.
 For PyTorch, in an environment made as requirements-backends.txt says:
 
-    python -m pytest tests/test_attention_backends.py -k torch
+    python -m pytest tests/layers/test_attention_backends.py -k torch
 """
 
 import importlib.util
@@ -21,9 +21,11 @@ FILES = [
     "test_attention_gradients.py",
     "test_attention_keras.py",
     "test_attention_masks.py",
+    "test_attention_normalizers.py",
     "test_attention_problems.py",
     "test_attention_properties.py",
     "test_attention_saving.py",
+    "test_attention_training.py",
 ]
 
 
@@ -53,10 +55,10 @@ def test_the_same_tests_pass_on(backend):
 
 
 def test_every_test_file_of_the_layer_runs_on_every_backend():
-    only_here = {"test_attention_backends.py", "test_attention_litert.py"}
+    only_here = {"backends", "litert", "open_shapes", "saved_model"}
     of_the_layer = {
         path.name
         for path in TESTS.glob("test_attention*.py")
         if "from keras_attention import Attention\n" in path.read_text(encoding="utf-8")
     }
-    assert of_the_layer - only_here == set(FILES)
+    assert of_the_layer - {f"test_attention_{name}.py" for name in only_here} == set(FILES)

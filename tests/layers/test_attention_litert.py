@@ -43,15 +43,19 @@ def convert(layer, query_shape, folder) -> bytes:
 
 @pytest.mark.filterwarnings("ignore")  # the converter's own
 @pytest.mark.parametrize("query_shape", [(1, H), (1, 3, H)], ids=["one step", "many"])
-@pytest.mark.parametrize("score", SCORES)
-def test_converts_to_builtin_operators(score, query_shape, tmp_path):
-    layer = Attention(score)
+@pytest.mark.parametrize(
+    ("score", "normalizer"),
+    [(score, "softmax") for score in SCORES] + [("dot", "sparsemax"), ("dot", "entmax15")],
+)
+def test_converts_to_builtin_operators(score, normalizer, query_shape, tmp_path):
+    layer = Attention(score, normalizer=normalizer)
     layer.build(query_shape, (1, TV, H))
     model = convert(layer, query_shape, tmp_path)
     interpreter = Interpreter(model_content=model, experimental_preserve_all_tensors=True)
     interpreter.allocate_tensors()
     names = {detail["op_name"] for detail in interpreter._get_ops_details()}
-    assert {"SOFTMAX", "BATCH_MATMUL", "SELECT_V2"} <= names
+    normalizes = {"SOFTMAX"} if normalizer == "softmax" else {"TOPK_V2", "CUMSUM"}
+    assert normalizes | {"BATCH_MATMUL", "SELECT_V2"} <= names
     assert not any("FLEX" in name.upper() for name in names)
     random = np.random.default_rng(0)
     query = random.normal(size=query_shape).astype("float32")

@@ -185,3 +185,24 @@ def test_a_single_token_source_warns_of_nothing(recwarn):
     weights = Attention()(np.ones((2, 3, 4)), np.ones((2, 1, 4)))[1]
     assert not recwarn.list
     assert (to_numpy(weights) == 1).all()
+
+
+@pytest.mark.parametrize("policy", ["float16", "mixed_float16", "bfloat16", "mixed_bfloat16"])
+def test_scores_of_the_compute_dtype_get_float32_weights(policy):
+    """The public equation 2, and a subclass whose scores are in half precision."""
+
+    class HalfScores(Attention):
+        def compute_scores(self, query, key):
+            return keras.ops.cast(super().compute_scores(query, key), self.compute_dtype)
+
+    layer = HalfScores(dtype=policy)
+    mask = np.array([[True, True, False], [False, False, False]])
+    scores = keras.ops.cast(np.array([[[1.0, 1.0, 9.0]], [[1.0, 2.0, 3.0]]]), layer.compute_dtype)
+    expected = [[[0.5, 0.5, 0.0]], [[0.0, 0.0, 0.0]]]
+    value = np.ones((2, 3, 2), "float32")
+    for weights in (
+        layer.compute_weights(scores, mask),
+        layer(np.zeros((2, 1, 2)), value, mask=mask)[1],
+    ):
+        assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+        np.testing.assert_allclose(to_numpy(weights), expected, atol=1e-6)

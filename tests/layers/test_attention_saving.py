@@ -21,6 +21,7 @@ ARGUMENTS = {
     "seed": 3,
     "units": 5,
     "learned_query": True,
+    "normalizer": "sparsemax",
 }
 
 

@@ -130,3 +130,26 @@ def test_predict_joins_batches():
     joined = model.predict(SOURCE, batch_size=3, verbose=0)
     for name, part in model(SOURCE).items():
         np.testing.assert_allclose(joined[name], part, atol=1e-5)
+
+
+def test_parts_of_another_type_are_told():
+    part = keras.Sequential([keras.layers.Dense(1)])
+    with pytest.raises(TypeError, match="encoder must be a keras.Model. Received: encoder=None"):
+        InferenceModel(None, part, 3)
+    with pytest.raises(TypeError, match="decoder_step must be a keras.Model"):
+        InferenceModel(part, "x", 3)
+    with pytest.raises(TypeError, match="longest_output must be an integer"):
+        InferenceModel(part, part, "3")
+    with pytest.raises(ValueError, match="longest_output must be at least 1"):
+        InferenceModel(part, part, 0)
+
+
+def test_the_decoding_loop_does_not_check_its_own_masks():
+    model = inference_of(KINDS[0])
+    call = tf.function(lambda ids: model.greedy(ids)).get_concrete_function(
+        tf.TensorSpec((None, None), tf.int32)
+    )
+    graph = call.graph.as_graph_def()
+    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+    assert any(node.op == "While" or node.op == "StatelessWhile" for node in nodes)
+    assert not [node.name for node in nodes if node.op == "Assert" and "attention" in node.name]

@@ -196,7 +196,7 @@ def test_check_takes_shards_as_one_part(tmp_path, shards):
     assert report.ok, report.to_text()
     assert report.figures["train-*.tsv"]["pairs"] == 100
     assert "leaks" not in [finding.kind for finding in report.findings]
-    with open(tmp_path / "train-3.tsv", "w") as file:
+    with open(tmp_path / "train-3.tsv", "w", encoding="utf-8") as file:
         file.write("a\tb\nc\n")
     (bad,) = (f for f in check_data(tmp_path).findings if f.severity == "error")
     assert (bad.file, bad.lines) == ("train-3.tsv", (2,))

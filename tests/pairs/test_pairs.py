@@ -1,17 +1,29 @@
 """Reading, writing and splitting pairs: what a line is, what is refused, and where."""
 
 import gzip
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_attention.errors import UserError
-from keras_attention.pairs.alignment import Link, format_alignment, parse_alignment
+from keras_attention.pairs.alignment import (
+    Link,
+    format_alignment,
+    parse_alignment,
+)
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import iterate_pairs, read_pairs, write_pairs
-from keras_attention.pairs.splits import Splits, load_splits, split_pairs
+from keras_attention.pairs.splits import (
+    Splits,
+    load_part,
+    load_splits,
+    split_files,
+    split_pairs,
+)
+from keras_attention.text.normal_form import normalise, origins
 from keras_attention.text.tokens import split_tokens
 
 
@@ -252,3 +264,61 @@ def test_folder(file, tmp_path):
     file(b"\n", "valid.tsv")
     with pytest.raises(UserError, match="valid.tsv: is empty"):
         load_splits(tmp_path, seed=0)
+
+
+def test_a_part_is_what_the_splits_hold_and_only_its_files_are_read(tmp_path):
+    for name in ("valid", "test"):
+        (tmp_path / f"{name}.tsv").write_bytes(b"a\tb\n")
+    (tmp_path / "train.tsv").write_bytes(b"\xff\tb\n")  # is not read
+    assert load_part(tmp_path, "test", 0) == [Pair("a", "b")]
+    whole = tmp_path / "whole.tsv"
+    whole.write_bytes(b"".join(b"%d\tx\n" % number for number in range(30)))
+    splits = load_splits(whole, seed=5)
+    for name in ("train", "valid", "test"):
+        assert load_part(whole, name, seed=5) == getattr(splits, name)
+
+
+@given(st.text(st.sampled_from("a가각é\u0301\u0323\u0327ệ\u1100\u1161\u11a8 Ω\u212b"), max_size=8))
+def test_origins_are_where_characters_come_from(text):
+    for form in ("none", "NFC", "NFD"):
+        found = origins(text, form)
+        normal = normalise(text, form)
+        assert len(found) == len(normal)
+        assert sorted({position for each in found for position in each}) == [*range(len(text))]
+        # A character is, decomposed, made of parts of its origins only.
+        for character, positions in zip(normal, found, strict=True):
+            parts = "".join(normalise(text[position], "NFD") for position in positions)
+            assert set(normalise(character, "NFD")) <= set(parts)
+    marks = [each for each, c in zip(origins(text, "NFD"), normalise(text, "NFD"), strict=True)
+             if unicodedata.combining(c) == 230]  # fmt: skip
+    assert marks == sorted(marks)  # equal classes keep their order
+
+
+def test_twins_stay_in_one_part():
+    """Differing in case, spaces or form only: to have seen one is to have seen the other."""
+    words = [f"é{i:02}" for i in range(60)]
+    pairs = [Pair(twin(w), str(i)) for i, w in enumerate(words)
+             for twin in (str, str.upper, lambda w: f" {w} ", lambda w: normalise(w, "NFD"))
+             ]  # fmt: skip
+    for seed in range(5):
+        parts = [{pair.target for pair in part} for part in split_pairs(pairs, seed)]
+        assert sum(map(len, parts)) == 60 and set.union(*parts) == {p.target for p in pairs}
+    # Where there are none, nothing changed: a run of before can be resumed.
+    splits = split_pairs([Pair(word, "x") for word in words], 3)
+    assert [p.source for p in splits.test] == ["é09", "é24", "é32", "é40", "é49", "é55"]
+
+
+def test_a_file_plain_and_compressed_is_unclear(tmp_path):
+    write_pairs(tmp_path / "train.tsv", [Pair("a", "b")])
+    write_pairs(tmp_path / "train.tsv.gz", [Pair("c", "d")])
+    with pytest.raises(UserError, match=r"holds train.tsv twice, plain and as .gz; keep one"):
+        split_files(tmp_path, "train")
+
+
+def test_a_file_of_pairs_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    write_pairs(path, [Pair("a", "b")])
+    with pytest.raises(ValueError):
+        write_pairs(path, [Pair("c", "d"), Pair("e\tf", "g")])
+    assert read_pairs(path) == [Pair("a", "b")]
+    assert [p.name for p in tmp_path.iterdir()] == ["pairs.tsv"]

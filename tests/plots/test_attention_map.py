@@ -5,6 +5,7 @@ import pytest
 
 from keras_attention.errors import UserError
 from keras_attention.plots.attention_map import checked_weights, describe, row_entropy
+from keras_attention.plots.heatmap import plot_attention
 
 
 def test_entropy_is_zero_for_one_token_and_log2_for_all_alike():
@@ -44,3 +45,26 @@ def test_description_says_where_each_row_looks_and_ends():
     assert "3 target tokens (rows) by 3 source tokens (columns)" in words
     assert "source is empty" in describe(np.zeros((2, 0)), [], ["x", "y"])
     assert "answer is empty" in describe(np.zeros((0, 2)), ["x", "y"], [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"source_tokens": None}, "source_tokens must be a sequence.*None"),
+        ({"source_tokens": 5}, "source_tokens must be a sequence.*5"),
+        ({"source_tokens": [1, 2]}, r"source_tokens\[0\]=1"),
+        ({"source_tokens": [b"a", b"b"]}, r"source_tokens\[0\]=b'a'"),
+        ({"target_tokens": [None]}, r"target_tokens\[0\]=None"),
+        ({"attention_weights": "x"}, "array of real numbers.*'x'"),
+        ({"attention_weights": [[1], [1, 2]]}, "rows of one length"),
+        ({"attention_weights": [[1j, 0]]}, "real numbers"),
+        ({"title": 5}, "title must be a string or None. Received: title=5"),
+        ({"links": 5}, "links must be a sequence or None. Received: links=5"),
+        ({"links": [(0, 0)]}, r"links must be objects with source, target and sure.*\(0, 0\)"),
+    ],
+)
+def test_arguments_of_another_type_are_told(changed, says):
+    right = {"attention_weights": [[0.5, 0.5]], "source_tokens": ["a", "b"], "target_tokens": ["x"]}
+    plot_attention(**right)
+    with pytest.raises(TypeError, match=says):
+        plot_attention(**right | changed)

@@ -18,6 +18,7 @@ from keras_attention.readers.run_folder import CONFIG, VOCABULARY
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
+from keras_attention.text.repair import RepairWarning
 from keras_attention.text.vocabulary import Vocabulary, save_vocabularies
 from tests.models.test_training_model import KINDS, config_of, model_of
 from tests.support import ROOT
@@ -121,13 +122,63 @@ def test_nothing_is_answered_with_nothing(trained):
     assert Translator.load(trained.path).translate([]) == []
 
 
-def test_misuse_is_told():
-    translator = Translator(Noting())
-    for text in ("abc", b"abc"):
-        with pytest.raises(TypeError, match="a sequence of strings. Received"):
-            translator.translate(text)
-    with pytest.raises(ValueError, match="beam_width must be at least 1. Received: beam_width=0"):
-        translator.translate(["abc"], beam_width=0)
+@pytest.mark.parametrize(
+    ("texts", "options", "error", "says"),
+    [
+        ("abc", {}, TypeError, "a sequence of strings.*Received: 'abc'"),
+        (b"abc", {}, TypeError, "a sequence of strings"),
+        (None, {}, TypeError, "a sequence of strings"),
+        ([None], {}, TypeError, r"texts\[0\] must be a string.*Received: None"),
+        (["a", 1], {}, TypeError, r"texts\[1\] must be a string.*Received: 1"),
+        ([["a"]], {}, TypeError, r"texts\[0\] must be a string"),
+        (np.array([["a"]]), {}, ValueError, r"texts.shape=\(1, 1\)"),
+        (["a"], {"beam_width": 0}, ValueError, "at least 1. Received: beam_width=0"),
+        (["a"], {"beam_width": 99_999_999}, ValueError, "at most 1000: .*memory.*99999999"),
+        (["a"], {"beam_width": "2"}, TypeError, "an integer. Received: beam_width='2'"),
+        (["a"], {"beam_width": 2.0}, TypeError, "an integer. Received: beam_width=2.0"),
+        (["a"], {"beam_width": True}, TypeError, "an integer. Received: beam_width=True"),
+        (["a"], {"beam_width": None}, TypeError, "an integer"),
+        (["a"], {"length_penalty": "1"}, TypeError, "length_penalty must be a number"),
+        (["a"], {"length_penalty": float("nan")}, ValueError, "length_penalty must be finite"),
+    ],
+)
+def test_misuse_is_told(texts, options, error, says):
+    with pytest.raises(error, match=says):
+        Translator(Noting()).translate(texts, **options)
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [([], ValueError), (None, TypeError), (5, TypeError), (["a", None], TypeError)],
+)
+def test_a_path_that_is_none_is_told(path, error):
+    with pytest.raises(error, match="path must be a path, or a sequence"):
+        Translator.load(path)
+
+
+def test_numpy_strings_are_strings():
+    plain, array = Noting(), Noting()
+    Translator(plain).translate(["ab", "c"])
+    Translator(array).translate(np.array(["ab", "c"]), beam_width=np.int64(1))
+    assert plain.batches == array.batches
+
+
+def test_a_wide_beam_takes_fewer_texts_together():
+    for width, most in ((1, 256), (8, 256), (64, 32), (1000, 2)):
+        reader = Noting()
+        Translator(reader).translate(["ab"] * 300, beam_width=width)
+        assert max(map(len, reader.batches)) == most
+
+
+def test_what_is_no_unicode_is_repaired_and_told(translator):
+    with pytest.warns(RepairWarning) as told:
+        broken = translator.translate(["ab", "ab\ud83d\ude00", "ab\ud83d", b"ab\xf0\x9f\x98"])
+    assert [str(w.message) for w in told] == [
+        "texts[2]: 1 unpaired surrogate replaced by U+FFFD",
+        "in all, 2 texts were not valid Unicode and hold U+FFFD now",
+    ]
+    assert all(w.filename == __file__ for w in told)
+    assert [t.source_tokens[2:] for t in broken] == [(), ("\U0001f600",), ("\ufffd",), ("\ufffd",)]
 
 
 def test_what_is_no_model_is_told(tmp_path):
@@ -166,6 +217,7 @@ def test_alternatives_are_other_texts_best_first(translator):
     assert result.text == translator.translate(["abcde"])[0].text
 
 
+@pytest.mark.filterwarnings("ignore::keras_attention.text.repair.RepairWarning")
 @pytest.mark.parametrize("beam_width", [1, 3])
 def test_odd_strings_are_answered(translator, beam_width):
     results = translator.translate(ODD, beam_width)
@@ -183,6 +235,7 @@ def test_odd_strings_are_answered(translator, beam_width):
     assert results[ODD.index("a\0b")].source_tokens == ("a", "\0", "b")
 
 
+@pytest.mark.filterwarnings("ignore::keras_attention.text.repair.RepairWarning")
 def test_all_unknown_characters_are_one(translator):
     texts = ["azb", "a나b", "a\0b", "a\ufffdb", b"a\xffb", "a\U0001f408b"]
     seen_alike = translator.translate(texts)

@@ -1,7 +1,7 @@
 """What differs between Keras backends in the tests of the layer: gradients and compilation.
 
 Run the same tests on another backend with
-`KERAS_BACKEND=jax python -m pytest tests/test_attention*.py` (or `torch`).
+`KERAS_BACKEND=jax python -m pytest tests/layers/test_attention*.py` (or `torch`).
 """
 
 import keras

@@ -36,16 +36,16 @@ def call(main, arguments: Sequence) -> Finished:
 
 def call_train(*arguments) -> Finished:
     """`python train.py ARGUMENTS` in this process."""
-    import train
+    from keras_attention.commands import train
 
-    return call(train.main, arguments)
+    return call(train.run, arguments)
 
 
 def call_verb(*arguments, stdin: bytes = b"") -> Finished:
     """`python -m keras_attention ARGUMENTS` in this process."""
     from keras_attention import __main__
 
-    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin))
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     try:
         return call(__main__.main, arguments)
     finally:

@@ -56,7 +56,7 @@ def made_once(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
     """
     shared = pathlib.Path(os.environ[FOLDER_OF_ALL_PROCESSES])
     path = shared / name
-    with open(shared / f"{name}.lock", "w") as lock:
+    with open(shared / f"{name}.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / f"{name}.made").exists():
             make(path)
@@ -124,9 +124,9 @@ def random_texts(vocabulary: Vocabulary, n: int, seed: int = 0, longest: int = 2
 
 def call_export(*arguments) -> Finished:
     """`python export.py ARGUMENTS` in this process."""
-    import export
+    from keras_attention.commands import export
 
-    return call(export.main, arguments)
+    return call(export.run, arguments)
 
 
 def random_export(**options) -> tuple[Run, pathlib.Path]:

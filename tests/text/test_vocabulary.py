@@ -134,3 +134,52 @@ def test_a_damaged_file_is_told(tmp_path, damage):
     path.write_text(damage(json.loads(path.read_text())))
     with pytest.raises(UserError, match=r"vocabulary\.json: is (damaged|of another format)"):
         load_vocabularies(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        (("x", ()), ValueError, "kind must be one of char, word"),
+        ((None, ()), ValueError, "kind must be one of"),
+        (("char", ["a"]), TypeError, "must be a tuple. Received: list"),
+        (("char", ("a", 1)), TypeError, r"Received: tokens\[1\]=1"),
+        (("char", ("b", "a")), ValueError, "must be sorted"),
+        (("char", ("ab",)), ValueError, r"one character each. Received: tokens\[0\]='ab'"),
+        (("word", ("ab", "ab")), ValueError, "one of them twice"),
+        (
+            ("word", ("ab",), "NFX"),
+            ValueError,
+            "one of none, NFC, NFD. Received: normal_form='NFX'",
+        ),
+    ],
+)
+def test_a_vocabulary_that_could_not_number_texts_is_refused(arguments, error, says):
+    with pytest.raises(error, match=says):
+        Vocabulary(*arguments)
+
+
+def test_texts_of_another_type_are_refused():
+    vocabulary = Vocabulary.from_texts(["ab"], "char")
+    for texts in ("ab", b"ab", [None], [b"ab"]):
+        with pytest.raises(TypeError, match=r"texts.* must be"):
+            Vocabulary.from_texts(texts, "char")
+        with pytest.raises(TypeError, match=r"texts must be a sequence of strings"):
+            vocabulary.encode(texts)
+    for token_id in (PADDING, UNKNOWN, -1, 6):
+        with pytest.raises(ValueError, match=f"from 4 to 5. Received: {token_id}"):
+            vocabulary.tokens_of([4, token_id])
+
+
+def test_a_vocabulary_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "vocabulary.json"
+    first, second = (Vocabulary.from_texts([text], "char") for text in ("ab", "cd"))
+    save_vocabularies(path, first, first)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save_vocabularies(path, second, second)
+    assert load_vocabularies(path) == (first, first)
+    assert [p.name for p in tmp_path.iterdir()] == ["vocabulary.json"]

@@ -12,7 +12,7 @@ from keras_attention.text.vocabulary import RESERVED, Vocabulary
 from keras_attention.text.vocabulary_graph import SourceGraph, TargetGraph
 
 VOCABULARIES = {
-    "char": Vocabulary("char", tuple(sorted(" 0aéé가\u1112\u200d😀\u202e\ufffd"))),
+    "char": Vocabulary("char", tuple(sorted(set(" 0aéé가\u1112\u200d😀\u202e\ufffd")))),
     "word": Vocabulary("word", tuple(sorted(["a", "été", "가나", "😀", "-", "\u00a0", "\u2003b"]))),
     "empty char": Vocabulary("char", ()),
 }

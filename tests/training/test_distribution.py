@@ -152,7 +152,7 @@ class Workers:
         for index, log in enumerate(self.logs):
             task = {"type": "worker", "index": index}
             config = json.dumps({"cluster": {"worker": addresses}, "task": task})
-            with open(log, "w") as file:
+            with open(log, "w", encoding="utf-8") as file:
                 self.processes.append(
                     subprocess.Popen(
                         [sys.executable, "train.py", *map(str, arguments)],
@@ -188,7 +188,7 @@ def start(tmp_path):
 
 
 def history(path):
-    with open(path / HISTORY, newline="") as file:
+    with open(path / HISTORY, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return np.array([[float(v) for k, v in row.items() if k != "seconds"] for row in rows])
 

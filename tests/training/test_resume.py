@@ -15,13 +15,13 @@ import keras
 import numpy as np
 import pytest
 
-import train
+from keras_attention.commands import train
 from keras_attention.config import Config
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
 from keras_attention.readers.run import load_run
-from keras_attention.readers.run_folder import check_startable, is_run
+from keras_attention.readers.run_folder import check_startable, damaged_files, is_run
 from keras_attention.training import checkpoint, resumption
 from keras_attention.training import epochs as epoch_loop
 from keras_attention.training import trainer as training
@@ -82,7 +82,7 @@ def state_of(run: pathlib.Path) -> dict:
         progress = json.loads(str(arrays["progress"]))
     model = keras.saving.load_model(run / "model.keras")
     state |= {f"final_{i}": weights for i, weights in enumerate(model.get_weights())}
-    with open(run / "history.csv", newline="") as file:
+    with open(run / "history.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     metrics = json.loads((run / "metrics.json").read_text())
     assert [int(row["epoch"]) for row in rows] == list(range(1, metrics["epochs"] + 1))
@@ -451,7 +451,7 @@ def test_a_finished_run_goes_on_for_more_epochs(tmp_path, data, uninterrupted, t
     assert trained_epochs == [EPOCHS, EPOCHS + 1]
     assert f"{EPOCHS + 2} epochs in place of {EPOCHS}: from epoch {EPOCHS + 1} on" in done.out
     assert json.loads((run / "config.json").read_text())["epochs"] == EPOCHS + 2
-    with open(run / "history.csv", newline="") as file:
+    with open(run / "history.csv", newline="", encoding="utf-8") as file:
         rates = [float(row["learning_rate"]) for row in csv.DictReader(file)]
     # The rates behind epochs 5 and 6 of 6, of a cosine from 0.01.
     np.testing.assert_allclose(
@@ -548,3 +548,23 @@ def test_files_of_another_program_are_not_replaced(tmp_path, data, more, name):
     assert refused.err.count("\n") == 1
     assert [path.name for path in folder.iterdir()] == [name]
     assert not is_run(folder)
+
+
+@pytest.mark.parametrize("columns", ["without attention", "before there were such"])
+def test_a_history_without_figures_of_attention_is_whole(tmp_path, uninterrupted, columns):
+    run = shutil.copytree(uninterrupted, tmp_path / "run")
+    with open(run / "history.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        for name in ("mean_largest_weight", "one_position"):
+            if columns == "without attention":
+                row[name] = ""
+            else:
+                del row[name]
+    with open(run / "history.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert damaged_files(run) == []
+    (run / "history.csv").write_text("epoch,loss\n1,x\n", encoding="utf-8")
+    assert damaged_files(run) == ["history.csv"]

@@ -115,11 +115,13 @@ def test_the_run_folder_is_as_promised(trained):
         *("config.json", "vocabulary.json", "model.keras", "history.csv", "metrics.json"),
         *("attention.png", "calibration.json", "checkpoint", "checkpoint/state.npz"),
     }
-    with open(trained.path / "history.csv", newline="") as file:
+    with open(trained.path / "history.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == HISTORY_COLUMNS
     assert [int(row["epoch"]) for row in rows] == list(range(1, 9))
     numbers = {name: [float(row[name]) for row in rows] for name in HISTORY_COLUMNS}
+    assert all(0 < share <= 1 for share in numbers["mean_largest_weight"])
+    assert all(0 <= share <= 1 for share in numbers["one_position"])
     assert numbers["loss"][-1] < 0.3 * numbers["loss"][0]
     assert numbers["valid_loss"][-1] < 0.3 * numbers["valid_loss"][0]
     assert max(numbers["valid_exact_match"]) > 0.8
@@ -134,7 +136,7 @@ def test_metrics_are_those_of_the_best_epoch(trained):
     assert set(metrics["seconds"]) == {"total", "training"}
     assert 0 < metrics["seconds"]["training"] <= metrics["seconds"]["total"]
     assert metrics["test"]["n"] == metrics["valid"]["n"] == 100
-    with open(trained.path / "history.csv", newline="") as file:
+    with open(trained.path / "history.csv", encoding="utf-8", newline="") as file:
         rows = [
             (float(row["valid_exact_match"]), -float(row["valid_loss"]))
             for row in csv.DictReader(file)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from keras_attention.errors import UserError
-from keras_attention.plots.label_fonts import visible_label
+from keras_attention.plots.visible_label import visible_label
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.web import live_page
 from tests.support import ROOT, chromium
@@ -357,6 +357,28 @@ def test_a_busy_server_is_asked_again(page):
     assert "busy" in text_of(page, "#notice")
     wait_for_answer_to(page, "ab")
     assert text_of(page, "#notice") == ""
+
+
+def test_a_page_opens_on_an_answered_example_that_nobody_tried(browser, tmp_path):
+    data = tmp_path / "data.tsv"
+    data.write_text("ab\tx\n12\ty\n")
+    with server_of(random_export()[1], "--examples", str(data)) as server:
+        browser.open(f"{server.url}assets/live.css")
+        browser.run("sessionStorage.clear()")
+        browser.open(server.url + "#language=en")
+        wait_for(browser, "globalThis.attentionPage")
+        wait_for_answer_to(browser, "ab")
+        assert browser.run("return document.getElementById('text').value") == "ab"
+        time.sleep(1.5)  # longer than a text has to stand to be kept
+        assert texts_of(browser, "#history .source") == []
+        # Whoever comes with a text, or clears it, gets what was asked for.
+        browser.open(server.url + "#language=en&text=12")
+        browser.run("location.reload()")
+        wait_for(browser, "globalThis.attentionPage")
+        wait_for_answer_to(browser, "12")
+        browser.point("#clear", click=True)
+        wait_for(browser, "document.getElementById('result').hidden")
+        assert browser.run("return document.getElementById('text').value") == ""
 
 
 def test_a_server_that_is_gone_is_told(page):

@@ -14,7 +14,7 @@ import pytest
 
 from keras_attention.errors import UserError
 from keras_attention.plots.attention_map import row_entropy
-from keras_attention.plots.label_fonts import visible_label
+from keras_attention.plots.visible_label import visible_label
 from keras_attention.web import viewer
 from tests.support import chromium
 
@@ -86,6 +86,10 @@ def short_example(source, target, **changes):
     plain = {"text": "".join(target), "expected": None, "log_probability": None, "confidence": None}
     tokens = {"source_tokens": list(source), "target_tokens": list(target)}
     return tokens | {"attention_weights": weights} | plain | changes
+
+
+def link_of(source, target, sure):
+    return types.SimpleNamespace(source=source, target=target, sure=sure)
 
 
 def data_of(page):
@@ -281,6 +285,21 @@ def test_colours_darken_with_the_weight_and_lighten_in_the_dark(opened):
     dark = opened([example], scheme="dark").run(script)
     assert light == sorted(light, reverse=True) and light[0] > light[-1] + 400
     assert dark == sorted(dark) and dark[-1] > dark[0] + 400
+
+
+def test_a_lone_sign_stands_whatever_its_units_of_utf_16(opened):
+    tokens = ["𠮷", "😀", "e\u0301", "a", "가"] * 8
+    page = opened([short_example(tokens, "x")], width=390)
+    assert turned(page) == []
+    words = ["𠮷", "comparison", "😀", "is"]
+    assert turned(opened([short_example(words, "x")])) == ["comparison", "is"]
+
+
+def turned(page):
+    return page.run(
+        "return [...document.querySelectorAll('.top.labels text[transform]')]"
+        ".map((e) => e.querySelector('title').textContent)"
+    )
 
 
 def test_pointing_at_a_cell_shows_it_in_words_and_in_both_drawings(opened):

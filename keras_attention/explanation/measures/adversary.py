@@ -14,6 +14,13 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from keras_attention.explanation.measures.attribution_model import (
+    FLOATS,
+    IDS,
+    AttributionModel,
+    LinearizedReadout,
+    compiled,
+)
 from keras_attention.explanation.measures.distances import jensen_shannon, total_variation
 from keras_attention.explanation.measures.examples import (
     Batch,
@@ -22,7 +29,6 @@ from keras_attention.explanation.measures.examples import (
     measure,
     rows_within,
 )
-from keras_attention.explanation.measures.subject import FLOATS, IDS, Opened, Subject, compiled
 
 EPSILON = 0.01
 STARTS = 5
@@ -57,7 +63,7 @@ class Adversary:
 
 
 def search(
-    subject: Subject,
+    model: AttributionModel,
     examples: Examples,
     seed: int,
     progress: Callable[[int, int], None],
@@ -68,11 +74,11 @@ def search(
     """Searches for every step of every example."""
 
     def search_batch(source_ids, answer_ids, noise):
-        opened = subject.open(subject.embed(source_ids), source_ids, answer_ids)
-        found = _search(opened, source_ids != 0, noise, epsilon, iterations)
-        before = tf.nn.softmax(opened.logits(opened.attention_weights))
-        after = tf.nn.softmax(opened.logits(found["weights"]))
-        columns = tf.maximum(answer_ids - subject.column_offset, 0)
+        readout = model.linearize(model.embed(source_ids), source_ids, answer_ids)
+        found = _search(readout, source_ids != 0, noise, epsilon, iterations)
+        before = tf.nn.softmax(readout.logits(readout.attention_weights))
+        after = tf.nn.softmax(readout.logits(found["weights"]))
+        columns = tf.maximum(answer_ids - model.column_offset, 0)
         return found | {
             "kept": tf.cast(tf.argmax(before, -1) == tf.argmax(after, -1), tf.float32),
             "probability": tf.gather(before, columns, batch_dims=2),
@@ -92,24 +98,26 @@ def search(
         return results
 
     copies = STARTS + int(examples.source.lengths.max(initial=1))
-    rows_at_once = rows_at_once or rows_within(examples, copies, subject.width)
+    rows_at_once = rows_at_once or rows_within(examples, copies, model.feature_dim)
     return Adversary(**measure(examples, per_batch, rows_at_once, progress))
 
 
-def _search(opened: Opened, mask, noise, epsilon: float, iterations: int) -> dict[str, tf.Tensor]:
+def _search(
+    readout: LinearizedReadout, mask, noise, epsilon: float, iterations: int
+) -> dict[str, tf.Tensor]:
     """The best of all weight on one position, exhaustively, and of gradient ascent.
 
     Divergence is convex, so that without the limit the best weights are at a corner.
 
     Args:
-        opened: `[B, T, S]` weights and their logits.
+        readout: `[B, T, S]` weights and their logits.
         mask: bool `[B, S]`.
         noise: `[B, T, K, S]`, standard normal.
     """
-    own = opened.attention_weights
-    outputs = tf.nn.softmax(opened.logits(own))
-    best = _corners(opened, mask, outputs, epsilon)
-    ascent = _ascend(opened, mask, outputs, noise, epsilon, iterations)
+    own = readout.attention_weights
+    outputs = tf.nn.softmax(readout.logits(own))
+    best = _corners(readout, mask, outputs, epsilon)
+    ascent = _ascend(readout, mask, outputs, noise, epsilon, iterations)
     better = ascent["divergence"] > best["divergence"]
     return {
         "divergence": tf.where(better, ascent["divergence"], best["divergence"]),
@@ -119,15 +127,15 @@ def _search(opened: Opened, mask, noise, epsilon: float, iterations: int) -> dic
     }
 
 
-def _corners(opened: Opened, mask, outputs, epsilon: float) -> dict[str, tf.Tensor]:
+def _corners(readout: LinearizedReadout, mask, outputs, epsilon: float) -> dict[str, tf.Tensor]:
     """The best allowed weights among the model's own and all those on one position."""
-    own = opened.attention_weights
+    own = readout.attention_weights
     # From a corner: log 2 - ((1 + p) log(1 + p) - p log p) / 2, with p the weight at that position.
     logarithm = tf.math.log(tf.maximum(own, 1e-30))
     divergence = tf.math.log(2.0) - 0.5 * ((1 + own) * tf.math.log1p(own) - own * logarithm)
     divergence = tf.where(mask[:, None], tf.maximum(divergence, 0.0), 0.0)  # [B, T, S]
-    terms = opened.value_terms[:, None] + opened.state_terms[:, :, None]  # [B, T, S, F]
-    moved = tf.nn.softmax(opened.read_out(terms))  # [B, T, S, V]
+    terms = readout.value_terms[:, None] + readout.state_terms[:, :, None]  # [B, T, S, F]
+    moved = tf.nn.softmax(readout.to_logits(terms))  # [B, T, S, V]
     distance = total_variation(moved, outputs[:, :, None])  # [B, T, S]
     allowed = tf.where(distance <= epsilon, divergence, 0.0)
     place = tf.argmax(allowed, axis=-1)
@@ -142,14 +150,14 @@ def _corners(opened: Opened, mask, outputs, epsilon: float) -> dict[str, tf.Tens
     }
 
 
-def _ascend(opened: Opened, mask, outputs, noise, epsilon: float, iterations: int):
+def _ascend(readout: LinearizedReadout, mask, outputs, noise, epsilon: float, iterations: int):
     """Gradient ascent from random starts by Adam; the best allowed weights it ever visited."""
-    own, outputs = opened.attention_weights[:, :, None], outputs[:, :, None]
+    own, outputs = readout.attention_weights[:, :, None], outputs[:, :, None]
     hidden = tf.where(mask[:, None, None], 0.0, -1e30)  # [B, 1, 1, S]
 
     def evaluate(scores):
         weights = tf.nn.softmax(scores + hidden)
-        distance = total_variation(tf.nn.softmax(opened.logits_of_variants(weights)), outputs)
+        distance = total_variation(tf.nn.softmax(readout.logits_of_variants(weights)), outputs)
         return weights, jensen_shannon(weights, own), distance
 
     scores = START_STDDEV * noise  # [B, T, K, S]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,18 +43,23 @@ def agree(examples: Examples, importance: dict[str, np.ndarray], seed: int) -> A
     mask = ~np.isnan(attention)
     parts = {name: np.nan_to_num(part) for name, part in importance.items()}
     shuffled = _shuffled(examples, parts["attention"], mask, seed)
-    pairs = {
+    own = {name: (parts["attention"], parts[name]) for name in MEASURES}
+    null = {name: (shuffled, parts[name]) for name in MEASURES}
+    ceiling = {
         f"{first}/{second}": (parts[first], parts[second])
         for first, second in itertools.combinations(CEILING, 2)
     }
-    own = {name: (parts["attention"], parts[name]) for name in MEASURES}
-    null = {name: (shuffled, parts[name]) for name in MEASURES}
+
+    def each(compare: Callable, pairs: dict[str, tuple[np.ndarray, np.ndarray]]):
+        return {name: compare(*both, mask) for name, both in pairs.items()}
+
     return Agreement(
-        *(
-            {name: function(*both, mask) for name, both in group.items()}
-            for group in (own, null, pairs)
-            for function in (kendall_tau, top_agreement)
-        )
+        kendall_tau=each(kendall_tau, own),
+        top_1=each(top_agreement, own),
+        null_kendall_tau=each(kendall_tau, null),
+        null_top_1=each(top_agreement, null),
+        ceiling_kendall_tau=each(kendall_tau, ceiling),
+        ceiling_top_1=each(top_agreement, ceiling),
     )
 
 

@@ -45,7 +45,7 @@ class Gold:
     @property
     def steps(self) -> np.ndarray:
         """bool `[E, T]`: steps with any link."""
-        return self.possible.any(axis=-1)
+        return np.any(self.possible, axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,17 +79,19 @@ class Alignment:
         )
 
 
-def gold_of(examples: Examples, steps: int, width: int) -> Gold | None:
+def gold_of(examples: Examples, steps: int, source_length: int) -> Gold | None:
     """The gold links of all examples that have them, None where none has; T and S are given.
 
-    Links behind the last step are left out.
+    Links behind the last step are left out, and so are sources of one token, at which any
+    attention points rightly.
     """
-    if not any(examples.alignments):
+    several = examples.source.lengths > 1
+    if not any(links for links, more in zip(examples.alignments, several, strict=True) if more):
         return None
-    sure = np.zeros((len(examples), steps, width), bool)
+    sure = np.zeros((len(examples), steps, source_length), bool)
     possible = np.zeros_like(sure)
     for row, links in enumerate(examples.alignments):
-        for link in links or ():
+        for link in links or () if several[row] else ():
             if link.target >= steps:
                 continue
             possible[row, link.target, link.source] = True

@@ -1,34 +1,41 @@
 """Other models trained for comparison: is attention needed, and is it the same from other seeds?
 
 Uniform attention from the first step of training on, no attention, and the same model from other
-seeds (Wiegreffe and Pinter 2019), each by the run's own recipe.
+seeds (Wiegreffe and Pinter 2019). Each is trained as `train` would train it: all options of the
+run, stopped by validation, the best weights kept.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
+import pathlib
+import re
+import tempfile
 from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_attention.batching.batches import encode_pairs, training_batches
+from keras_attention.batching.survey import survey
 from keras_attention.config import Config
+from keras_attention.errors import UserError
+from keras_attention.explanation.measures.attribution_model import SequenceAttributionModel
 from keras_attention.explanation.measures.distances import jensen_shannon
 from keras_attention.explanation.measures.examples import Examples
 from keras_attention.explanation.measures.interventions import attention_of
-from keras_attention.explanation.measures.subject import SequenceSubject
-from keras_attention.models.inference import InferenceModel
-from keras_attention.models.training_model import build_training_model
-from keras_attention.pairs.pair import Pair
-from keras_attention.readers.run import Run
-from keras_attention.readers.run_reader import RunReader
-from keras_attention.readers.translator import Translator
-from keras_attention.training.step import make_optimizer, make_training_step
+from keras_attention.pairs.pair_stream import PairStream
+from keras_attention.pairs.splits import Splits, StreamedSplits
+from keras_attention.readers.run import Run, load_run
+from keras_attention.training.trainer import train
 
 OTHER_SEEDS = 2
+# The options that a model without attention has to leave out with it.
+NO_ATTENTION = {
+    "attention": "none",
+    "attentional_layer": False,
+    "attention_normalizer": "softmax",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,38 +55,49 @@ class Baselines:
 
 def train_baselines(
     run: Run,
-    train: Sequence[Pair],
+    splits: Splits | StreamedSplits,
     examples: Examples,
     attention: np.ndarray,
-    pairs: Sequence[Pair],
     progress: Callable[[int, int], None],
 ) -> Baselines:
-    """Trains all baselines of a run on its training pairs.
+    """Trains all baselines of a run on its own data.
 
     Args:
         run: The run under audit.
-        train: Its training pairs.
-        examples: The audited examples; `pairs` are the same as text.
+        splits: Its training and validation pairs, and the audited pairs in place of the test pairs.
+        examples: The audited pairs as examples, in the same order.
         attention: What `attention_of` returns for run and examples.
         progress: Is told how much of all trainings is done.
+
+    Raises:
+        UserError: the training pairs hold other tokens than those that the run was trained on.
     """
-    config = run.config
-    other_seeds = [config.seed + 1 + number for number in range(OTHER_SEEDS)]
-    kinds = {
-        "uniform_trained": (config, True),
-        "no_attention": (dataclasses.replace(config, attention="none"), False),
-    } | {f"seed_{seed}": (dataclasses.replace(config, seed=seed), False) for seed in other_seeds}
+    _check_vocabularies(run, splits)
+    kinds = baseline_configs(run.config)
     right, others = {}, []
-    for place, (name, (config, uniform)) in enumerate(kinds.items()):
+    for place, (name, config) in enumerate(kinds.items()):
 
         def of_all(percent: int, place: int = place) -> None:
             progress(100 * place + percent, 100 * len(kinds))
 
-        baseline = train_once(config, run, train, uniform, of_all)
-        right[name] = _right(baseline, pairs)
+        baseline, right[name] = train_once(config, splits, name == "uniform_trained", of_all)
         if name.startswith("seed_"):
-            others.append(attention_of(SequenceSubject(baseline), examples))
+            others.append(attention_of(SequenceAttributionModel(baseline), examples))
     return Baselines(right, between_seeds(attention, others))
+
+
+def baseline_configs(config: Config) -> dict[str, Config]:
+    """The options of each baseline by its name; they differ from the run's in one thing each."""
+    none = dataclasses.replace(config, **NO_ATTENTION)
+    # Uniform attention is a general score whose matrix is 0 and stays so.
+    configs = {
+        "uniform_trained": dataclasses.replace(config, attention="general"),
+        "no_attention": none,
+    }
+    for number in range(1, OTHER_SEEDS + 1):
+        seed = config.seed + number
+        configs[f"seed_{seed}"] = dataclasses.replace(config, seed=seed)
+    return configs
 
 
 def between_seeds(attention: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
@@ -93,50 +111,45 @@ def between_seeds(attention: np.ndarray, others: Sequence[np.ndarray]) -> np.nda
 
 
 def train_once(
-    config: Config,
-    run: Run,
-    train: Sequence[Pair],
-    uniform: bool,
-    progress: Callable[[int], None],
-) -> Run:
-    """One model by the run's recipe and with its vocabularies, after the last epoch.
+    config: Config, splits: Splits | StreamedSplits, uniform: bool, progress: Callable[[int], None]
+) -> tuple[Run, np.ndarray]:
+    """One training in a folder of its own, which is removed afterwards.
 
     Args:
         config: Of the model to train.
-        run: Whose vocabularies to use.
-        train: Training pairs.
-        uniform: Whether attention is uniform, in training, too: a general score whose matrix is 0
-            and stays so.
+        splits: Training, validation and audited pairs.
+        uniform: Whether the general score's matrix is set to 0 and frozen there.
         progress: Takes per cent of the training done.
+
+    Returns:
+        The trained run, and bool `[E]`: which of `splits.test` it answers right.
     """
-    keras.utils.set_random_seed(config.seed)
-    if uniform:
-        config = dataclasses.replace(config, attention="general")
-    model = build_training_model(config, len(run.source), len(run.target))
-    if uniform:
-        attention = model.get_layer("attention")
-        attention.kernel.assign(np.zeros(attention.kernel.shape, np.float32))
-        attention.trainable = False
-    pairs = encode_pairs(train, run.source, run.target)
-    steps = math.ceil(len(train) / config.batch_size)
-    optimizer = make_optimizer(config, steps * config.epochs)
-    optimizer.build(model.trainable_variables)
-    training_step = make_training_step(model, optimizer, config)
-    for epoch in range(config.epochs):
-        batches = training_batches(
-            pairs, config.batch_size, config.unknown_rate, config.seed, epoch
+
+    def log(line: str) -> None:
+        if epoch := re.fullmatch(r"Epoch (\d+)/(\d+)", line):
+            progress(100 * (int(epoch[1]) - 1) // int(epoch[2]))
+
+    with tempfile.TemporaryDirectory(prefix="baseline-") as folder:
+        out = str(pathlib.Path(folder) / "run")
+        config = dataclasses.replace(config, out=out, resume=False, overwrite=False)
+        trained = train(config, splits, log=log, adjust=_make_uniform if uniform else None)
+        run = load_run(out)
+    progress(100)
+    return run, np.array(trained.test.right)
+
+
+def _make_uniform(model: keras.Model) -> None:
+    attention = model.get_layer("attention")
+    attention.kernel.assign(np.zeros(attention.kernel.shape, np.float32))
+    attention.trainable = False
+
+
+def _check_vocabularies(run: Run, splits: Splits | StreamedSplits) -> None:
+    streamed = isinstance(splits.train, PairStream)
+    block_size = run.config.shuffle_buffer if streamed else len(splits.train)
+    found = survey(splits.train, run.config, block_size)
+    if (found.source, found.target) != (run.source, run.target):
+        raise UserError(
+            f"--train-baselines: {run.config.data} holds other tokens than the run was trained "
+            "with, so it is not the run's data; restore them, or leave the option out"
         )
-        for step, batch in enumerate(batches, 1):
-            training_step(*batch)
-            done = (epoch * steps + step) / (config.epochs * steps)
-            progress(min(100, int(100 * done)))
-    return Run(config, run.source, run.target, model)
-
-
-def _right(run: Run, pairs: Sequence[Pair]) -> np.ndarray:
-    model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
-    translator = Translator(RunReader(model, run.source, run.target))
-    translations = translator.translate([pair.source for pair in pairs])
-    return np.array(
-        [result.text == pair.target for result, pair in zip(translations, pairs, strict=True)]
-    )

@@ -13,6 +13,12 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from keras_attention.explanation.measures.attribution_model import (
+    FLOATS,
+    IDS,
+    AttributionModel,
+    compiled,
+)
 from keras_attention.explanation.measures.examples import (
     ROWS_AT_ONCE,
     Batch,
@@ -20,7 +26,6 @@ from keras_attention.explanation.measures.examples import (
     draws,
     measure,
 )
-from keras_attention.explanation.measures.subject import FLOATS, IDS, Subject, compiled
 
 SHARES = (0.01, 0.05, 0.10, 0.20, 0.50)  # ERASER's; rounded up to at least one token
 
@@ -28,6 +33,8 @@ SHARES = (0.01, 0.05, 0.10, 0.20, 0.50)  # ERASER's; rounded up to at least one 
 @dataclasses.dataclass(frozen=True)
 class Erasure:
     """Losses of the answer's probability; float32 `[E, T, len(SHARES)]`, NaN where no step is.
+
+    NaN as well for sources of one token: there is nothing to choose between.
 
     Attributes:
         comprehensiveness, sufficiency: Of the most attended tokens.
@@ -41,29 +48,30 @@ class Erasure:
 
 
 def erase(
-    subject: Subject,
+    model: AttributionModel,
     examples: Examples,
     seed: int,
     progress: Callable[[int, int], None],
     rows_at_once: int = ROWS_AT_ONCE // 8,
 ) -> Erasure:
     """Erases for every step of every example what is most attended there, and what is not."""
-    probability = compiled(_probability(subject), IDS, IDS, FLOATS[2])
-    weights = compiled(_weights(subject), IDS, IDS)
+    probability = compiled(_probability(model), IDS, IDS, FLOATS[2])
+    weights = compiled(_weights(model), IDS, IDS)
 
     def per_batch(batch: Batch) -> dict[str, np.ndarray]:
         attended = weights(batch.source_ids, batch.answer_ids).numpy()
         chance = draws(seed, "erasure", batch)
+        several = (batch.compared.sum(axis=1) > 1)[:, None, None]
         return {
-            prefix + name: losses
+            prefix + name: np.where(several, losses, np.nan)
             for prefix, ranking in (("", attended), ("random_", chance))
-            for name, losses in _losses(subject, probability, batch, ranking).items()
+            for name, losses in _losses(model, probability, batch, ranking).items()
         }
 
     return Erasure(**measure(examples, per_batch, rows_at_once, progress))
 
 
-def _losses(subject: Subject, probability, batch: Batch, ranking: np.ndarray):
+def _losses(model: AttributionModel, probability, batch: Batch, ranking: np.ndarray):
     """Comprehensiveness and sufficiency `[B, T, shares]` of the first tokens by `ranking`."""
     compared = np.broadcast_to(batch.compared[:, None], ranking.shape)  # [B, T, S]
     order = np.argsort(np.where(compared, -ranking, np.inf), axis=-1, kind="stable")
@@ -87,7 +95,7 @@ def _losses(subject: Subject, probability, batch: Batch, ranking: np.ndarray):
                 ("sufficiency", compared & ~chosen),
             ):
                 source_ids = np.where(
-                    erased[example, step], subject.replacement_id, batch.source_ids[example]
+                    erased[example, step], model.replacement_id, batch.source_ids[example]
                 ).astype(np.int32)
                 after = _in_chunks(probability, source_ids, batch.answer_ids[example], ones[step])
                 known[count.tobytes()][name] = before - after
@@ -104,21 +112,21 @@ def _in_chunks(function, *arrays: np.ndarray) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
 
-def _probability(subject: Subject):
+def _probability(model: AttributionModel):
     def probability(source_ids, answer_ids, step):
         """Of the answer at one step of each row, given as one-hot `[B, T]`: `[B]`."""
-        opened = subject.open(subject.embed(source_ids), source_ids, answer_ids)
-        logits = opened.logits(opened.attention_weights)
+        readout = model.linearize(model.embed(source_ids), source_ids, answer_ids)
+        logits = readout.logits(readout.attention_weights)
         logits = tf.reduce_sum(step[..., None] * logits, axis=1)  # [B, V]
         column = tf.reduce_sum(tf.cast(step, tf.int32) * answer_ids, axis=1)
-        column = tf.maximum(column - subject.column_offset, 0)
+        column = tf.maximum(column - model.column_offset, 0)
         return tf.gather(tf.nn.softmax(logits), column, batch_dims=1)
 
     return probability
 
 
-def _weights(subject: Subject):
+def _weights(model: AttributionModel):
     def weights(source_ids, answer_ids):
-        return subject.open(subject.embed(source_ids), source_ids, answer_ids).attention_weights
+        return model.linearize(model.embed(source_ids), source_ids, answer_ids).attention_weights
 
     return weights

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from keras_attention.explanation.measures.subject import FLOATS, IDS, Subject, compiled, unchanged
+from keras_attention.explanation.measures.attribution_model import (
+    FLOATS,
+    IDS,
+    AttributionModel,
+    compiled,
+    unchanged,
+)
 from keras_attention.pairs.alignment import Link
 from keras_attention.text.vocabulary import RaggedIds
 
@@ -44,6 +50,7 @@ class Examples:
             reference's tokens.
         fields: For each example the name of each reference token's field, such as "year", or None.
         groups: For each example the group that tables are split by, such as its form, or None.
+        output_names: What each column of the logits stands for.
     """
 
     source: RaggedIds
@@ -56,6 +63,7 @@ class Examples:
     alignments: tuple[tuple[Link, ...] | None, ...]
     fields: tuple[tuple[str, ...] | None, ...]
     groups: tuple[str | None, ...]
+    output_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.source)
@@ -66,9 +74,13 @@ class Examples:
 
     def right(self, answer_ids: np.ndarray) -> np.ndarray:
         """bool `[E]`: which answers `[E, T']` equal the references to the last token."""
-        width = max(answer_ids.shape[1], int(self.reference.lengths.max(initial=0)))
-        padded = np.pad(answer_ids, ((0, 0), (0, width - answer_ids.shape[1])))
-        return (padded == self.reference.padded(np.arange(len(self)), width)).all(axis=1)
+        return self.right_at(np.arange(len(self)), answer_ids)
+
+    def right_at(self, rows: np.ndarray, answer_ids: np.ndarray) -> np.ndarray:
+        """The same of the examples `rows` alone, whose answers are `[len(rows), T']`."""
+        longest = max(answer_ids.shape[1], int(self.reference.lengths[rows].max(initial=0)))
+        padded = np.pad(answer_ids, ((0, 0), (0, longest - answer_ids.shape[1])))
+        return (padded == self.reference.padded(rows, longest)).all(axis=1)
 
     def references_as_answers(self) -> Examples:
         """The same with the references in place of the model's own answers (forced decoding)."""
@@ -114,11 +126,11 @@ def batches(examples: Examples, rows_at_once: int) -> Iterator[Batch]:
         yield Batch(rows, source_ids, answer_ids, positions < examples.compared[rows, None])
 
 
-def rows_within(examples: Examples, copies: int, width: int) -> int:
+def rows_within(examples: Examples, copies: int, feature_dim: int) -> int:
     """Examples of a batch such that `copies` variants of each step fit into MOST_FLOATS."""
     steps = max(1, examples.answer_ids.shape[1])
-    width = max(width, int(examples.source.lengths.max(initial=1)))
-    return max(1, min(ROWS_AT_ONCE, MOST_FLOATS // (steps * copies * width)))
+    largest = max(feature_dim, int(examples.source.lengths.max(initial=1)))
+    return max(1, min(ROWS_AT_ONCE, MOST_FLOATS // (steps * copies * largest)))
 
 
 def measure(
@@ -148,7 +160,7 @@ def measure(
         whole = np.full((len(examples), *shape), np.nan, np.float32)
         for (batch, _), part in zip(collected, parts, strict=True):
             steps = batch.steps.reshape(batch.steps.shape + (1,) * (part.ndim - 2))
-            inside = tuple(slice(0, size) for size in part.shape[1:])
+            inside: tuple[Any, ...] = tuple(slice(0, size) for size in part.shape[1:])
             whole[(batch.rows, *inside)] = np.where(steps, part, np.nan)
         joined[name] = whole
     return joined
@@ -187,11 +199,11 @@ def draws(
 
 
 def answers_of(
-    subject: Subject, source: RaggedIds, progress: Callable[[int, int], None]
+    model: AttributionModel, source: RaggedIds, progress: Callable[[int, int], None]
 ) -> np.ndarray:
     """What the model says to every source: int32 `[E, longest output]`."""
     answer = compiled(
-        lambda source_ids, nothing: subject.answer(source_ids, unchanged, nothing), IDS, FLOATS[3]
+        lambda source_ids, nothing: model.answer(source_ids, unchanged, nothing), IDS, FLOATS[3]
     )
     parts = []
     for start in range(0, len(source), ROWS_AT_ONCE):

@@ -7,13 +7,20 @@ and arrays `[E, T, S]`: examples, steps, source positions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from keras_attention.explanation.measures.attribution_model import (
+    FLOATS,
+    IDS,
+    AttributionModel,
+    LinearizedReadout,
+    compiled,
+)
 from keras_attention.explanation.measures.distances import total_variation
 from keras_attention.explanation.measures.examples import ROWS_AT_ONCE, Batch, Examples, measure
-from keras_attention.explanation.measures.subject import FLOATS, IDS, Subject, compiled
 
 INTEGRATION_POINTS = 16
 # Of a probability: what lies below is rounding of float32, and counts as no effect.
@@ -34,7 +41,7 @@ MEASURES = {
 
 
 def measure_importance(
-    subject: Subject,
+    model: AttributionModel,
     examples: Examples,
     progress: Callable[[int, int], None],
     rows_at_once: int = ROWS_AT_ONCE // 2,
@@ -44,14 +51,14 @@ def measure_importance(
     NaN behind the end of an answer or of what is compared. `completeness_error` `[E, T]` is how far
     integrated gradients miss the difference of probabilities that they should sum to.
     """
-    gradients = compiled(_gradients(subject), IDS, IDS)
-    outputs = compiled(_outputs(subject), IDS, IDS)
+    gradients = compiled(_gradients(model), IDS, IDS)
+    outputs = compiled(_outputs(model), IDS, IDS)
 
     def per_batch(batch: Batch) -> dict[str, np.ndarray]:
         found = gradients(batch.source_ids, batch.answer_ids)
         results = {name: part.numpy() for name, part in found.items()}
         results["leave_one_out"] = _leave_one_out(outputs, batch, deleted)
-        replaced = _replaced_by(subject.replacement_id)
+        replaced = _replaced_by(model.replacement_id)
         results["leave_one_out_replaced"] = _leave_one_out(outputs, batch, replaced)
         for name in (*MEASURES, "attention"):
             results[name] = np.where(batch.compared[:, None], results[name], np.nan)
@@ -62,15 +69,6 @@ def measure_importance(
         values = measured[name]
         measured[name] = np.where(values < LEAST_EFFECT, 0.0, values)  # keeps NaN
     return measured
-
-
-def outputs_of_rows(outputs, source_ids: np.ndarray, answer_ids: np.ndarray) -> np.ndarray:
-    """Output distributions `[R, T, V]` of any number of rows, a few at a time."""
-    parts = [
-        outputs(source_ids[start : start + ROWS_AT_ONCE], answer_ids[start : start + ROWS_AT_ONCE])
-        for start in range(0, len(source_ids), ROWS_AT_ONCE)
-    ]
-    return np.concatenate([part.numpy() for part in parts])
 
 
 def deleted(source_ids: np.ndarray, position: int) -> np.ndarray:
@@ -101,86 +99,112 @@ def _leave_one_out(outputs, batch: Batch, change) -> np.ndarray:
     return effects
 
 
-def _outputs(subject: Subject):
+def _outputs(model: AttributionModel):
     def outputs(source_ids, answer_ids):
-        opened = subject.open(subject.embed(source_ids), source_ids, answer_ids)
-        return tf.nn.softmax(opened.logits(opened.attention_weights))
+        readout = model.linearize(model.embed(source_ids), source_ids, answer_ids)
+        return tf.nn.softmax(readout.logits(readout.attention_weights))
 
     return outputs
 
 
-def _gradients(subject: Subject):
+def _gradients(model: AttributionModel):
     """All measures that need gradients: one backward pass for each step, for all examples."""
-    nodes, quadrature = np.polynomial.legendre.leggauss(INTEGRATION_POINTS)
-    nodes = tf.constant((nodes + 1) / 2, tf.float32)
-    quadrature = tf.constant(quadrature / 2, tf.float32)
 
     def gradients(source_ids, answer_ids):
-        embeddings = subject.embed(source_ids)  # [B, S, E]
-        columns = tf.maximum(answer_ids - subject.column_offset, 0)  # [B, T]
-
-        def target(opened, weights, step, log_odds: bool):
-            """Log-odds or probability of the answer at one step: `[B]`."""
-            state_terms = opened.state_terms[:, step][:, None]
-            logits = opened._replace(state_terms=state_terms).logits(weights[:, step][:, None])[
-                :, 0
-            ]
-            answer = tf.one_hot(columns[:, step], tf.shape(logits)[-1])
-            chosen = tf.reduce_sum(answer * logits, axis=-1)
-            if not log_odds:
-                return tf.exp(chosen - tf.reduce_logsumexp(logits, axis=-1))
-            return chosen - tf.reduce_logsumexp(logits - 1e9 * answer, axis=-1)
-
-        def gradient_at(point, step, log_odds: bool, attention_fixed: bool):
-            with tf.GradientTape() as tape:
-                tape.watch(point)
-                opened = subject.open(point, source_ids, answer_ids)
-                weights = opened.attention_weights
-                if attention_fixed:
-                    weights = tf.stop_gradient(weights)
-                value = target(opened, weights, step, log_odds)
-            return tape.gradient(value, point, unconnected_gradients="zero")
-
-        def times_input(gradient):
-            return tf.reduce_sum(gradient * embeddings, axis=-1)  # [B, S]
-
-        def at_step(step):
-            fixed = gradient_at(embeddings, step, True, True)
-            free = gradient_at(embeddings, step, True, False)
-            _, integral = tf.while_loop(
-                lambda point, _: point < INTEGRATION_POINTS,
-                lambda point, sum_so_far: (
-                    point + 1,
-                    sum_so_far
-                    + quadrature[point]
-                    * gradient_at(nodes[point] * embeddings, step, False, False),
-                ),
-                (tf.constant(0), tf.zeros_like(embeddings)),
-            )
-            attributed = times_input(integral)
-            opened = subject.open(tf.zeros_like(embeddings), source_ids, answer_ids)
-            start = target(opened, opened.attention_weights, step, False)
-            opened = subject.open(embeddings, source_ids, answer_ids)
-            end = target(opened, opened.attention_weights, step, False)
-            missed = tf.abs(tf.reduce_sum(attributed, axis=-1) - (end - start))
-            return tuple(tf.abs(times_input(part)) for part in (fixed, free)) + (
-                tf.abs(attributed),
-                missed,
-            )
-
-        steps = tf.range(tf.shape(answer_ids)[1])
-        signature = (FLOATS[2], FLOATS[2], FLOATS[2], FLOATS[1])
+        given = _TeacherForcing.of(model, source_ids, answer_ids)
         fixed, free, integrated, missed = tf.map_fn(
-            at_step, steps, fn_output_signature=signature, parallel_iterations=1
+            given.at_step,
+            tf.range(tf.shape(answer_ids)[1]),
+            fn_output_signature=(FLOATS[2], FLOATS[2], FLOATS[2], FLOATS[1]),
+            parallel_iterations=1,
         )
-        opened = subject.open(embeddings, source_ids, answer_ids)
         by_example = [1, 0, 2]  # from [T, B, S]
         return {
             "gradient": tf.transpose(fixed, by_example),
             "gradient_through_attention": tf.transpose(free, by_example),
             "integrated_gradients": tf.transpose(integrated, by_example),
             "completeness_error": tf.transpose(missed),
-            "attention": opened.attention_weights,
+            "attention": given.readout(given.embeddings).attention_weights,
         }
 
     return gradients
+
+
+class _TeacherForcing(NamedTuple):
+    """One batch under teacher forcing, as a function of its source embeddings.
+
+    Attributes:
+        model: Under audit.
+        source_ids, answer_ids: int32 `[B, S]` and `[B, T]`.
+        embeddings: `[B, S, E]`, of the sources.
+        columns: int32 `[B, T]`, of the answer's tokens among the logits.
+    """
+
+    model: AttributionModel
+    source_ids: tf.Tensor
+    answer_ids: tf.Tensor
+    embeddings: tf.Tensor
+    columns: tf.Tensor
+
+    @classmethod
+    def of(cls, model: AttributionModel, source_ids, answer_ids) -> _TeacherForcing:
+        columns = tf.maximum(answer_ids - model.column_offset, 0)
+        return cls(model, source_ids, answer_ids, model.embed(source_ids), columns)
+
+    def at_step(self, step) -> tuple[tf.Tensor, ...]:
+        """Gradient × input with attention fixed and free, integrated gradients, each `[B, S]`, and
+        how far the last misses the difference that it should sum to, `[B]`."""
+        fixed = self.gradient(self.embeddings, step, log_odds=True, attention_fixed=True)
+        free = self.gradient(self.embeddings, step, log_odds=True, attention_fixed=False)
+        attributed = self.times_input(self.integral(step))
+        start, end = (
+            self.target(self.readout(point), None, step, log_odds=False)
+            for point in (tf.zeros_like(self.embeddings), self.embeddings)
+        )
+        missed = tf.abs(tf.reduce_sum(attributed, axis=-1) - (end - start))
+        parts = self.times_input(fixed), self.times_input(free), attributed
+        return *map(tf.abs, parts), missed
+
+    def readout(self, point) -> LinearizedReadout:
+        return self.model.linearize(point, self.source_ids, self.answer_ids)
+
+    def target(self, readout: LinearizedReadout, weights, step, log_odds: bool) -> tf.Tensor:
+        """Log-odds or probability of the answer at one step: `[B]`.
+
+        `weights` are the readout's own where they are None.
+        """
+        weights = readout.attention_weights if weights is None else weights
+        state_terms = readout.state_terms[:, step][:, None]
+        logits = readout._replace(state_terms=state_terms).logits(weights[:, step][:, None])[:, 0]
+        answer = tf.one_hot(self.columns[:, step], tf.shape(logits)[-1])
+        chosen = tf.reduce_sum(answer * logits, axis=-1)
+        if not log_odds:
+            return tf.exp(chosen - tf.reduce_logsumexp(logits, axis=-1))
+        return chosen - tf.reduce_logsumexp(logits - 1e9 * answer, axis=-1)
+
+    def gradient(self, point, step, log_odds: bool, attention_fixed: bool) -> tf.Tensor:
+        """Of the target at one step by the embeddings, at `point`: `[B, S, E]`."""
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            readout = self.readout(point)
+            weights = readout.attention_weights
+            if attention_fixed:
+                weights = tf.stop_gradient(weights)
+            value = self.target(readout, weights, step, log_odds)
+        return tape.gradient(value, point, unconnected_gradients="zero")
+
+    def integral(self, step) -> tf.Tensor:
+        """Mean gradient of the probability on the way from zero embeddings: `[B, S, E]`."""
+        nodes, quadrature = np.polynomial.legendre.leggauss(INTEGRATION_POINTS)
+        nodes = tf.constant((nodes + 1) / 2, tf.float32)
+        quadrature = tf.constant(quadrature / 2, tf.float32)
+
+        def advance(place, total):
+            point = nodes[place] * self.embeddings
+            return place + 1, total + quadrature[place] * self.gradient(point, step, False, False)
+
+        start = tf.constant(0), tf.zeros_like(self.embeddings)
+        return tf.while_loop(lambda place, _: place < INTEGRATION_POINTS, advance, start)[1]
+
+    def times_input(self, gradient) -> tf.Tensor:
+        return tf.reduce_sum(gradient * self.embeddings, axis=-1)  # [B, S]

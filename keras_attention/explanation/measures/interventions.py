@@ -12,6 +12,15 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from keras_attention.explanation.measures.attribution_model import (
+    FLOATS,
+    IDS,
+    AttributionModel,
+    Change,
+    LinearizedReadout,
+    compiled,
+    unchanged,
+)
 from keras_attention.explanation.measures.distances import total_variation
 from keras_attention.explanation.measures.examples import (
     Batch,
@@ -19,15 +28,6 @@ from keras_attention.explanation.measures.examples import (
     draws,
     measure,
     rows_within,
-)
-from keras_attention.explanation.measures.subject import (
-    FLOATS,
-    IDS,
-    Change,
-    Opened,
-    Subject,
-    compiled,
-    unchanged,
 )
 
 PERMUTATIONS = 100
@@ -89,6 +89,8 @@ class Interventions:
         largest_weight: `[E, T]`, the largest attention weight of the step.
         right: For each change, and for "unchanged", bool `[E]`: whether the free-running answer
             equals the reference.
+        changeable: bool `[E]`, whether the source has two positions or more. With one there are no
+            other weights, and all of the above but `right["unchanged"]` is undefined.
     """
 
     distance: dict[str, np.ndarray]
@@ -96,10 +98,11 @@ class Interventions:
     permutation_median: np.ndarray
     largest_weight: np.ndarray
     right: dict[str, np.ndarray]
+    changeable: np.ndarray
 
 
 def intervene(
-    subject: Subject,
+    model: AttributionModel,
     examples: Examples,
     attention: np.ndarray,
     seed: int,
@@ -110,12 +113,12 @@ def intervene(
 
     `attention` is what `attention_of` returns.
     """
-    rows_at_once = rows_at_once or rows_within(examples, PERMUTATIONS, subject.width)
+    rows_at_once = rows_at_once or rows_within(examples, PERMUTATIONS, model.feature_dim)
     weights_of_all = np.nan_to_num(attention)
     partners = _partners(len(examples), seed)
     steps_given = {name: FLOATS[3] for name in ("permutation", "random_removed", "another_example")}
-    forced = compiled(_forced(subject), IDS, IDS, steps_given, FLOATS[4])
-    free = compiled(_free(subject), IDS, steps_given)
+    forced = compiled(_forced(model), IDS, IDS, steps_given, FLOATS[4])
+    free = compiled(_free(model), IDS, steps_given)
     right = {name: np.zeros(len(examples), bool) for name in ("unchanged", *CHANGES)}
 
     def per_batch(batch: Batch) -> dict[str, np.ndarray]:
@@ -126,13 +129,14 @@ def intervene(
         }
         given["another_example"] = _weights_of_partners(batch, weights_of_all, partners)
         for name, answers in free(batch.source_ids, given).items():
-            right[name][batch.rows] = _right(examples, batch.rows, answers.numpy())
+            right[name][batch.rows] = examples.right_at(batch.rows, answers.numpy())
         shown = {name: part[:, : batch.answer_ids.shape[1]] for name, part in given.items()}
         keys = draws(seed, "permutations", batch, copies=PERMUTATIONS)
         results = forced(batch.source_ids, batch.answer_ids, shown, keys)
         results = {name: part.numpy() for name, part in results.items()}
         results["permutation_median"] = np.median(results.pop("permutations"), axis=-1)
-        return results
+        changeable = (batch.mask.sum(axis=1) > 1)[:, None]
+        return {name: np.where(changeable, part, np.nan) for name, part in results.items()}
 
     measured = measure(examples, per_batch, rows_at_once, progress)
     return Interventions(
@@ -143,75 +147,78 @@ def intervene(
             np.isnan(measured["permutation_median"]), np.nan, weights_of_all.max(axis=-1)
         ),
         right=right,
+        changeable=examples.source.lengths > 1,
     )
 
 
-def attention_of(subject: Subject, examples: Examples) -> np.ndarray:
+def attention_of(model: AttributionModel, examples: Examples) -> np.ndarray:
     """The model's own weights, float32 `[E, T, S]`, NaN behind the end of an answer or a source."""
-    opened = compiled(
+    # As a graph of its own: models that are compared one after another are no retracing.
+    attend = compiled(
         lambda source_ids, answer_ids: (
-            subject.open(subject.embed(source_ids), source_ids, answer_ids).attention_weights
+            model.linearize(model.embed(source_ids), source_ids, answer_ids).attention_weights
         ),
         IDS,
         IDS,
-    )
+    ).get_concrete_function()
 
     def per_batch(batch: Batch):
-        weights = opened(batch.source_ids, batch.answer_ids).numpy()
+        ids = map(tf.convert_to_tensor, (batch.source_ids, batch.answer_ids))
+        weights = attend(*ids).numpy()
         return {"weights": np.where(batch.mask[:, None], weights, np.nan)}
 
-    rows_at_once = rows_within(examples, 1, subject.width)
+    rows_at_once = rows_within(examples, 1, model.feature_dim)
     return measure(examples, per_batch, rows_at_once, lambda done, total: None)["weights"]
 
 
-def _forced(subject: Subject):
+def _forced(model: AttributionModel):
     """What each change does to each step, all others being right."""
 
     def forced(source_ids, answer_ids, given, keys):
-        opened = subject.open(subject.embed(source_ids), source_ids, answer_ids)
-        before = opened.logits(opened.attention_weights)
+        readout = model.linearize(model.embed(source_ids), source_ids, answer_ids)
+        before = readout.logits(readout.attention_weights)
         results = {}
         for name, change in CHANGES.items():
-            needed = given.get(name, tf.zeros_like(opened.attention_weights))
-            after = opened.logits(_changed(opened, change, source_ids, needed))
+            needed = given.get(name, tf.zeros_like(readout.attention_weights))
+            after = readout.logits(_changed(readout, change, source_ids, needed))
             moved = total_variation(tf.nn.softmax(before), tf.nn.softmax(after))
             flipped = tf.argmax(before, -1) != tf.argmax(after, -1)
             results |= {f"{name}/distance": moved, f"{name}/flipped": tf.cast(flipped, tf.float32)}
-        results["permutations"] = _permutation_distances(opened, source_ids != 0, keys)
+        results["permutations"] = _permutation_distances(readout, source_ids != 0, keys)
         return results
 
     return forced
 
 
-def _changed(opened: Opened, change: Change, source_ids, given) -> tf.Tensor:
+def _changed(readout: LinearizedReadout, change: Change, source_ids, given) -> tf.Tensor:
     """`change` on every step at once: `[B, T, S]`."""
-    shape = tf.shape(opened.attention_weights)
+    shape = tf.shape(readout.attention_weights)
     flat = [shape[0] * shape[1], shape[2]]
     mask = tf.broadcast_to((source_ids != 0)[:, None], shape)
     changed = change(
-        tf.reshape(opened.attention_weights, flat), tf.reshape(mask, flat), tf.reshape(given, flat)
+        tf.reshape(readout.attention_weights, flat), tf.reshape(mask, flat), tf.reshape(given, flat)
     )
     return tf.reshape(changed, shape)
 
 
-def _permutation_distances(opened: Opened, mask, keys) -> tf.Tensor:
+def _permutation_distances(readout: LinearizedReadout, mask, keys) -> tf.Tensor:
     """How far each permutation moves each step's output, `[B, T, P]`; keys are `[B, T, P, S]`."""
-    before = tf.nn.softmax(opened.logits(opened.attention_weights))
+    before = tf.nn.softmax(readout.logits(readout.attention_weights))
     shape = tf.shape(keys)
     order = tf.argsort(tf.where(mask[:, None, None], keys, 2.0), axis=-1, stable=True)
-    weights = tf.broadcast_to(opened.attention_weights[:, :, None], shape)
+    weights = tf.broadcast_to(readout.attention_weights[:, :, None], shape)
     weights = tf.gather(weights, order, batch_dims=3)
-    after = tf.nn.softmax(opened.logits_of_variants(weights))
+    after = tf.nn.softmax(readout.logits_of_variants(weights))
     return total_variation(before[:, :, None], after)
 
 
-def _free(subject: Subject):
+def _free(model: AttributionModel):
     """The free-running answers under each change, and under none."""
 
     def free(source_ids, given):
         nothing = tf.zeros_like(given["permutation"])
         return {
-            name: subject.answer(source_ids, change, given.get(name, nothing))
+            name: model.answer(source_ids, change, given.get(name, nothing))
             for name, change in ({"unchanged": unchanged} | CHANGES).items()
         }
 
@@ -223,11 +230,11 @@ def _weights_of_partners(batch: Batch, weights: np.ndarray, partners: np.ndarray
 
     Steps behind the end of the other answer get its last row.
     """
-    width = batch.source_ids.shape[1]
+    source_length = batch.source_ids.shape[1]
     rows = weights[partners[batch.rows]]  # [B, T, S of all]
     last = np.maximum((rows.sum(axis=-1) > 0).sum(axis=1) - 1, 0)
     steps = np.minimum(np.arange(rows.shape[1]), last[:, None])
-    rows = np.take_along_axis(rows, steps[..., None], axis=1)[..., :width]
+    rows = np.take_along_axis(rows, steps[..., None], axis=1)[..., :source_length]
     rows = rows * batch.mask[:, None]
     total = rows.sum(axis=-1, keepdims=True)
     even = batch.mask[:, None] / np.maximum(batch.mask.sum(axis=1), 1)[:, None, None]
@@ -241,12 +248,6 @@ def _partners(count: int, seed: int) -> np.ndarray:
     partners = np.empty(count, np.int64)
     partners[circle] = np.roll(circle, 1)
     return partners
-
-
-def _right(examples: Examples, rows: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    width = max(answers.shape[1], int(examples.reference.lengths[rows].max(initial=0)))
-    padded = np.pad(answers, ((0, 0), (0, width - answers.shape[1])))
-    return (padded == examples.reference.padded(rows, width)).all(axis=1)
 
 
 def _largest(weights: tf.Tensor) -> tf.Tensor:

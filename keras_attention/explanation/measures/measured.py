@@ -10,9 +10,12 @@ from keras_attention.explanation.measures.adversary import Adversary
 from keras_attention.explanation.measures.agreement import Agreement
 from keras_attention.explanation.measures.alignment import Gold, gold_of
 from keras_attention.explanation.measures.baselines import Baselines
+from keras_attention.explanation.measures.contrast import Contrast
+from keras_attention.explanation.measures.dependence import Dependence
 from keras_attention.explanation.measures.erasure import Erasure
 from keras_attention.explanation.measures.examples import Examples
 from keras_attention.explanation.measures.interventions import Interventions
+from keras_attention.explanation.measures.sanity import Randomised, Stability
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,18 +25,24 @@ class Measured:
     Attributes:
         examples: What was audited.
         attention: float `[E, T, S]` at the model's own answers, NaN where there is none.
-        completeness_error: Of integrated gradients.
-        agreement, interventions, adversary, erasure, baselines: See there.
+        dependence: See there; always measured.
+        importance: As `measure_importance` returns it.
+        agreement, interventions, adversary, erasure, contrast, randomised, stability, baselines:
+            See there.
         forced_attention: float `[E, T, S]` at the references.
     """
 
     examples: Examples
     attention: np.ndarray
-    completeness_error: np.ndarray | None
+    dependence: Dependence
+    importance: dict[str, np.ndarray] | None
     agreement: Agreement | None
     interventions: Interventions | None
     adversary: Adversary | None
     erasure: Erasure | None
+    contrast: Contrast | None
+    randomised: Randomised | None
+    stability: Stability | None
     forced_attention: np.ndarray | None
     baselines: Baselines | None
 

@@ -2,69 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from keras_attention.explanation.pages import svg
+from keras_attention.explanation.pages.charts import (
+    LABELS,
+    LARGEST_JSD,
+    VALUES,
+    WIDTH,
+    WORDS,
+    bars,
+    shown,
+    violin,
+)
 from keras_attention.explanation.pages.heatmaps import pair_of_maps
-from keras_attention.explanation.reporting.estimate import Number
-from keras_attention.explanation.reporting.report import Histogram, Report
-
-WIDTH = 720
-LABELS = 210  # room for labels on the left
-VALUES = 150  # and for numbers on the right
-LARGEST_JSD = 0.6931
-WORDS = {
-    "gradient": "gradient × input",
-    "integrated_gradients": "integrated gradients",
-    "leave_one_out": "leave one out",
-    "leave_one_out_replaced": "leave one out, replaced",
-    "gradient_through_attention": "gradient, attention free",
-    "unchanged": "nothing changed",
-    "uniform": "uniform weights",
-    "permutation": "permuted weights",
-    "another_example": "another example's weights",
-    "largest_removed": "largest weight removed",
-    "random_removed": "another weight removed",
-    "only_largest": "only the largest weight",
-    "rows_shifted_up": "weights of the next step",
-    "rows_shifted_down": "weights of the step before",
-    "diagonal": "the diagonal",
-    "reversal_not_undone": "source order reversed",
-    "random": "a random position",
-    "model": "the model",
-}
+from keras_attention.explanation.reporting.report import (
+    AdversarialReport,
+    AgreementReport,
+    AlignmentReport,
+    AlignmentRow,
+    BaselinesReport,
+    ErasureReport,
+    Histogram,
+    InterventionsReport,
+    Report,
+)
 
 
 def all_figures(report: Report) -> dict[str, str]:
     """Every drawing that the report has numbers for, by file name without suffix."""
     drawings = {}
     if report.agreement:
-        drawings["agreement"] = agreement(report)
+        drawings["agreement"] = agreement(report.agreement)
     if report.interventions:
-        drawings["interventions"] = interventions(report)
-        drawings["permutation"] = permutation(report)
+        drawings["interventions"] = interventions(report.interventions, report.task)
+        drawings["permutation"] = permutation(report.interventions)
     if report.adversarial:
-        drawings["adversarial"] = adversarial(report)
+        drawings["adversarial"] = adversarial(report.adversarial, report.baselines)
     if report.erasure:
-        drawings["erasure"] = erasure(report)
+        drawings["erasure"] = erasure(report.erasure)
     if report.alignment and report.alignment.gold:
-        drawings["alignment"] = alignment(report)
+        drawings["alignment"] = alignment(report.alignment, report.alignment.gold)
     for number, example in enumerate(report.examples, 1):
         drawings[f"example_{number}"] = pair_of_maps(example)
     return drawings
 
 
-def agreement(report: Report) -> str:
+def agreement(found: AgreementReport) -> str:
     """Violins of Kendall's τ: attention with each measure, the ceiling, the null."""
-    found = report.agreement
-    rows = [(WORDS[n], found.kendall_tau[n], found.spread[n], "accent") for n in _measures(report)]
+    rows = [(WORDS[n], found.kendall_tau[n], found.spread[n], "accent") for n in _measures(found)]
     rows += [
         (_pair(pair), number, found.spread[f"ceiling {pair}"], "second")
         for pair, number in found.ceiling_kendall_tau.items()
     ]
     rows += [
         (WORDS[n], found.null_kendall_tau[n], found.spread[f"null {n}"], "calm")
-        for n in _measures(report)
+        for n in _measures(found)
     ]
     titles = {
         0: "attention with a measure of importance",
@@ -84,7 +75,7 @@ def agreement(report: Report) -> str:
             y += 24
             group_tops.append(y)
         middle = y + height / 2
-        body.append(_violin(spread, x_of, middle, height * 0.46, colour))
+        body.append(violin(spread, x_of, middle, height * 0.46, colour))
         if number.value is not None:
             x = x_of(number.value)
             body.append(svg.line(x, middle - 8, x, middle + 8, "whisker"))
@@ -100,9 +91,8 @@ def agreement(report: Report) -> str:
     return svg.figure("Agreement with importance", words, WIDTH, y + 42, parts + body)
 
 
-def interventions(report: Report) -> str:
+def interventions(found: InterventionsReport, task: str) -> str:
     """Bars: how many answers stay right when every step's weights are changed."""
-    found = report.interventions
     rows = [("unchanged", found.exact_match)] + [
         (name, getattr(found, name).exact_match)
         for name in (
@@ -110,14 +100,14 @@ def interventions(report: Report) -> str:
             "only_largest",
         )
     ]
-    name = "accuracy" if report.task == "classification" else "exact match"
+    name = "accuracy" if task == "classification" else "exact match"
     colours = ["second", *["accent"] * 6]
-    return _bars("Answers under changed attention", rows, colours, f"{name}, free-running")
+    return bars("Answers under changed attention", rows, colours, f"{name}, free-running")
 
 
-def permutation(report: Report) -> str:
+def permutation(found: InterventionsReport) -> str:
     """Violins of the median distance under permutation, by the largest weight of a step."""
-    bins = report.interventions.permutation_by_largest_weight
+    bins = found.permutation_by_largest_weight
     left, top, bottom, width, height = 64.0, 14.0, 250.0, 520.0, 306.0
     step = (width - left) / len(bins)
 
@@ -131,7 +121,7 @@ def permutation(report: Report) -> str:
     ]
     for place, each in enumerate(bins):
         centre = left + step * (place + 0.5)
-        parts.append(_violin(each.spread, y_of, centre, step * 0.4, "accent", upright=True))
+        parts.append(violin(each.spread, y_of, centre, step * 0.4, "accent", upright=True))
         if each.median.value is not None:
             y = y_of(each.median.value)
             parts.append(svg.line(centre - 12, y, centre + 12, y, "whisker"))
@@ -155,17 +145,16 @@ def permutation(report: Report) -> str:
     return svg.figure("Permuted weights", words, width, height, parts)
 
 
-def adversarial(report: Report) -> str:
+def adversarial(found: AdversarialReport, baselines: BaselinesReport | None) -> str:
     """Histogram of the largest divergence found, with that between seeds where there is one."""
-    found = report.adversarial
     left, top, bottom, width, height = 64.0, 34.0, 240.0, 560.0, 288.0
 
     def x_of(divergence: float) -> float:
         return left + (width - 16 - left) * divergence / 0.7
 
     groups = [(found.spread, "accent", "adversarial")]
-    if report.baselines:
-        groups.append((report.baselines.spread, "second", "between seeds"))
+    if baselines:
+        groups.append((baselines.spread, "second", "between seeds"))
     tallest = max(_share(spread, count) for spread, _, _ in groups for count in spread.counts)
     tallest = tallest or 1.0
     parts = [svg.rect(x_of(0.6), top, x_of(LARGEST_JSD) - x_of(0.6), bottom - top, "far")]
@@ -194,9 +183,8 @@ def adversarial(report: Report) -> str:
     return svg.figure("Adversarial attention", words, width, height, parts)
 
 
-def erasure(report: Report) -> str:
+def erasure(found: ErasureReport) -> str:
     """Probability lost against the share of tokens, attended or random."""
-    found = report.erasure
     width, height, top, bottom = WIDTH, 276.0, 40.0, 216.0
     parts, words = [], []
     for place, kind in enumerate(("comprehensiveness", "sufficiency")):
@@ -243,85 +231,15 @@ def erasure(report: Report) -> str:
     return svg.figure("Erasure", "; ".join(words), width, height, parts)
 
 
-def alignment(report: Report) -> str:
+def alignment(found: AlignmentReport, own: AlignmentRow) -> str:
     """Bars of the alignment error rate, the model's and that of attention which must be wrong."""
-    found = report.alignment
-    rows = [("model", found.gold.alignment_error_rate), *found.controls.items()]
+    rows = [("model", own.alignment_error_rate), *found.controls.items()]
     colours = ["second", *["calm"] * len(found.controls)]
-    return _bars("Alignment", rows, colours, "alignment error rate, less is better")
+    return bars("Alignment", rows, colours, "alignment error rate, less is better")
 
 
-def shown(number: Number | None) -> str:
-    """`0.373 [0.351, 0.394]`, or that it is undefined."""
-    if number is None:
-        return "not measured"
-    if number.value is None:
-        return "undefined"
-    if number.low is None:
-        return decimals(number.value)
-    return f"{decimals(number.value)} [{decimals(number.low)}, {decimals(number.high)}]"
-
-
-def decimals(value: float) -> str:
-    """Three decimals, with a minus sign, but never before nothing."""
-    return f"{round(value, 3) + 0.0:.3f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _bars(name: str, rows: Sequence[tuple[str, Number]], colours: Sequence[str], axis: str) -> str:
-    left, right, height = LABELS, WIDTH - VALUES, 30.0
-
-    def x_of(share: float) -> float:
-        return left + (right - left) * share
-
-    bottom = 8 + height * len(rows)
-    parts = [svg.line(x_of(t), 4, x_of(t), bottom, "grid") for t in (0, 0.25, 0.5, 0.75, 1)]
-    for place, ((key, number), colour) in enumerate(zip(rows, colours, strict=True)):
-        y = 8 + height * place
-        parts.append(svg.text(left - 12, y + 19, WORDS.get(key, key), "", "end"))
-        parts.append(svg.text(right + 12, y + 19, shown(number), "small"))
-        if number.value is not None:
-            parts.append(svg.rect(left, y + 5, x_of(number.value) - left, height - 10, colour))
-            if number.low is not None:
-                parts.append(svg.whisker(x_of(number.low), x_of(number.high), y + height / 2))
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        parts.append(svg.text(x_of(tick), bottom + 16, f"{tick:g}", "quiet small", "middle"))
-    parts.append(svg.text(x_of(0.5), bottom + 34, axis, "quiet small", "middle"))
-    words = "; ".join(f"{WORDS.get(key, key)}: {shown(number)}" for key, number in rows)
-    return svg.figure(name, words, WIDTH, bottom + 42, parts)
-
-
-def _violin(spread: Histogram, at, middle: float, half: float, colour: str, upright=False) -> str:
-    """A smoothed histogram, mirrored, as wide as `half` at its mode; with quartiles."""
-    if spread.quartiles is None:
-        return ""
-    counts = [0.0, 0.0, *map(float, spread.counts), 0.0, 0.0]
-    for _ in range(2):
-        padded = [0.0, *counts, 0.0]
-        counts = [
-            (a + 2 * b + c) / 4 for a, b, c in zip(padded, padded[1:], padded[2:], strict=False)
-        ]
-    width = spread.edges[1] - spread.edges[0]
-    first, last = spread.edges[0], spread.edges[-1]
-    centres = [first + width * (place - 1.5) for place in range(len(counts))]
-    tallest = max(counts)
-    outline = [
-        (min(max(centre, first), last), half * count / tallest)
-        for centre, count in zip(centres, counts, strict=True)
-        if count > 0.002 * tallest
-    ]
-    sides = [(at(c), middle - h) for c, h in outline] + [
-        (at(c), middle + h) for c, h in outline[::-1]
-    ]
-    low, _, high = (at(q) for q in spread.quartiles)
-    ends = ((low, middle), (high, middle))
-    if upright:
-        sides = [(x, y) for y, x in sides]
-        ends = tuple((x, y) for y, x in ends)
-    return svg.path(sides, colour, closed=True) + svg.line(*ends[0], *ends[1], "middle")
-
-
-def _measures(report: Report) -> list[str]:
-    return [name for name in report.agreement.spread if " " not in name]
+def _measures(found: AgreementReport) -> list[str]:
+    return [name for name in found.spread if " " not in name]
 
 
 def _pair(pair: str) -> str:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from keras_attention.explanation.pages import svg
 from keras_attention.explanation.reporting.report import ShownExample
+from keras_attention.plots.visible_label import is_lone, visible_label
 
 CELL = 19.0
 GAP = 34.0
 VALUES = 44.0  # room for probabilities
 TITLE = 170.0  # and at least for a title
 LONGEST_WORD = 14  # characters of a label; longer ones are cut
-_VISIBLE = {" ": "␣", "\t": "⇥", "\n": "⏎"}
 
 
 def pair_of_maps(example: ShownExample) -> str:
     """Rows are answer tokens, columns source tokens; gold links are outlined."""
-    source = [visible(token) for token in example.source]
-    answer = [visible(token) for token in example.answer]
+    source = [visible_label(token, LONGEST_WORD) for token in example.source]
+    answer = [visible_label(token, LONGEST_WORD) for token in example.answer]
     left = 18 + 7.6 * max(map(len, answer), default=1)
-    slanted = any(len(label) > 1 for label in source)
+    slanted = not all(map(is_lone, source))
     top = 24 + (6.2 * max(map(len, source), default=1) if slanted else 18)
     width, height = CELL * len(source), CELL * len(answer)
     one = left + max(width + VALUES, TITLE)
@@ -80,10 +80,3 @@ def _map(x, y, source, answer, weights, probability, links, slanted: bool) -> li
             )
         )
     return parts
-
-
-def visible(token: str) -> str:
-    """The token as a label in which spaces show, cut where it is long."""
-    label = "".join(_VISIBLE.get(character, character) for character in token)
-    label = "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in label)
-    return label if len(label) <= LONGEST_WORD else label[: LONGEST_WORD - 1] + "…"

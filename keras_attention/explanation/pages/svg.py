@@ -11,7 +11,8 @@ THEME = """
   --accent: #1d5fa8; --second: #b4540a; --calm: #8a97a8; --gold: #d95f02; --yes: #0b6e4f;
   --yes-ground: #e0f3ea; --no: #a8321a; --no-ground: #fbe7e2; --partly: #7a5a00;
   --partly-ground: #fbf1d3; --cell: #205e9f; --cell-ground: #f2f5f9; }
-@media (prefers-color-scheme: dark) { :root { --page: #0e131a; --surface: #161c25; --ink: #e8edf4;
+@media screen and (prefers-color-scheme: dark) { :root {
+  --page: #0e131a; --surface: #161c25; --ink: #e8edf4;
   --quiet: #9fabbb; --edge: #2b3442; --accent: #8ec2ff; --second: #f0a35e; --calm: #7d8a9c;
   --gold: #ff9a3d; --yes: #6fd6ac; --yes-ground: #123528; --no: #ffa08a; --no-ground: #451f17;
   --partly: #f0cf6b; --partly-ground: #3d3110; --cell: #8ec2ff; --cell-ground: #1d2632; } }

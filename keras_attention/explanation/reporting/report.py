@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +30,21 @@ class Histogram:
         counts, _ = np.histogram(np.clip(values, low, high), edges)
         quartiles = None
         if len(values):
-            quartiles = tuple(round(float(q), 6) for q in np.percentile(values, [25, 50, 75]))
+            low, middle, high = (round(float(q), 6) for q in np.percentile(values, [25, 50, 75]))
+            quartiles = low, middle, high
         return cls(
             tuple(round(float(edge), 6) for edge in edges), tuple(map(int, counts)), quartiles
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class DependenceReport:
+    """Before all criteria: do the maps depend on the step or on the input?"""
+
+    varies: Number
+    on_step: Number
+    on_input: Number
+    one_position: Number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +128,37 @@ class ErasureReport:
 
 
 @dataclasses.dataclass(frozen=True)
+class ContrastReport:
+    """Why this token and not the runner-up."""
+
+    margin: Number
+    through_attention: Number
+    top_1: Number
+    kendall_tau: Number
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomisedReport:
+    """The map against that of a model with shuffled weights: it should be another."""
+
+    kendall_tau: Number
+    top_1: Number
+    divergence: Number
+
+
+@dataclasses.dataclass(frozen=True)
+class StabilityReport:
+    """Noise on the embeddings: where the output stays, the map should stay."""
+
+    noise: float
+    divergence: Number
+    distance: Number
+    same_top: Number
+    output_stays: Number
+    divergence_where_output_stays: Number
+
+
+@dataclasses.dataclass(frozen=True)
 class AlignmentRow:
     """Alignment of one attention, or of one field or group of examples."""
 
@@ -179,6 +222,9 @@ class ShownExample:
         divergence: Of each step, in nats.
         probability, adversarial_probability: Of each answer token under either attention.
         links: Gold links as (source, target, sure).
+        runner_up: For each step the likeliest other token; empty where no contrast was measured.
+        margin: Logit of the answer's token minus that of the runner-up, for each step.
+        contribution: What each source token adds to the margin, `[T][S]`.
     """
 
     why: str
@@ -191,6 +237,9 @@ class ShownExample:
     probability: tuple[float, ...]
     adversarial_probability: tuple[float, ...]
     links: tuple[tuple[int, int, bool], ...]
+    runner_up: tuple[str, ...] = ()
+    margin: tuple[float, ...] = ()
+    contribution: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,6 +252,8 @@ class Report:
         n_examples, n_steps: How many examples and steps were audited.
         seed: Of everything random.
         data_fingerprint: SHA-256 of the audited pairs.
+        matrices: Every example as `matrices.matrices_of` makes it; files of their own, and no part
+            of the JSON.
         Parts that were not measured are None.
     """
 
@@ -213,18 +264,25 @@ class Report:
     seed: int
     data_fingerprint: str
     verdict: Verdict
+    dependence: DependenceReport
     agreement: AgreementReport | None
     interventions: InterventionsReport | None
     adversarial: AdversarialReport | None
     erasure: ErasureReport | None
+    contrast: ContrastReport | None
+    randomised: RandomisedReport | None
+    stability: StabilityReport | None
     alignment: AlignmentReport | None
     baselines: BaselinesReport | None
     positions: tuple[PositionRow, ...]
     examples: tuple[ShownExample, ...]
+    matrices: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict:
         """Plain dicts, lists, numbers and strings."""
-        return {"format": FORMAT} | _plain(self)
+        plain = _plain(dataclasses.replace(self, matrices=()))
+        del plain["matrices"]
+        return {"format": FORMAT} | plain
 
     def to_json(self) -> str:
         """The same for the same model, data, options and seed; without times and paths."""

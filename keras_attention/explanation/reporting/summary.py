@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from keras_attention.explanation.measures.alignment import compare
 from keras_attention.explanation.measures.examples import Examples
 from keras_attention.explanation.measures.measured import Measured
 from keras_attention.explanation.reporting.estimate import Estimator, Number
+from keras_attention.explanation.reporting.matrices import matrices_of
 from keras_attention.explanation.reporting.report import PositionRow, Report
 from keras_attention.explanation.reporting.shown import show
+from keras_attention.explanation.reporting.summary_checks import (
+    contrast_report,
+    randomised_report,
+    stability_report,
+)
 from keras_attention.explanation.reporting.summary_comparison import (
     alignment_report,
     baselines_report,
@@ -17,6 +25,7 @@ from keras_attention.explanation.reporting.summary_comparison import (
 from keras_attention.explanation.reporting.summary_faithfulness import (
     adversarial_report,
     agreement_report,
+    dependence_report,
     erasure_report,
     interventions_report,
 )
@@ -42,11 +51,15 @@ def summarise(
     """The whole report, verdict included."""
     estimator = Estimator(seed)
     examples = measured.examples
-    parts = {
+    parts: dict[str, Any] = {
+        "dependence": dependence_report(measured, estimator),
         "agreement": agreement_report(measured, estimator),
         "interventions": interventions_report(measured.interventions, estimator),
         "adversarial": adversarial_report(measured, estimator),
         "erasure": erasure_report(measured.erasure, estimator),
+        "contrast": contrast_report(measured, estimator),
+        "randomised": randomised_report(measured, estimator),
+        "stability": stability_report(measured, estimator),
         "alignment": alignment_report(measured, seed, estimator),
         "baselines": baselines_report(measured, estimator),
     }
@@ -60,13 +73,15 @@ def summarise(
         verdict=judge(_judged(parts)),
         **parts,
         positions=_positions(measured, estimator),
-        examples=show(measured.examples, measured.attention, measured.adversary),
+        examples=show(measured),
+        matrices=matrices_of(measured),
     )
 
 
 def _judged(parts: dict) -> dict[str, Number]:
     """The number that each criterion of the verdict's table looks at."""
     where: dict[str, tuple[str, str]] = {
+        "dependence": ("dependence", "varies"),
         "agreement": ("agreement", "relative_to_ceiling"),
         "permutation": ("interventions", "permutation_of_answer"),
         "adversarial": ("adversarial", "max_jsd_of_bound"),
@@ -90,7 +105,7 @@ def _positions(measured: Measured, estimator: Estimator) -> tuple[PositionRow, .
     names = _position_names(measured.examples, steps)
     rows = []
     for position in range(steps):
-        numbers: dict[str, Number | None] = dict.fromkeys(POSITION_COLUMNS)
+        numbers: dict[str, Any] = dict.fromkeys(POSITION_COLUMNS)
         for name, values in arrays.items():
             if position < values.shape[1]:
                 definition = POSITION_COLUMNS[name]

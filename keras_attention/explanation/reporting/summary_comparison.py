@@ -75,7 +75,8 @@ def _error_rate(alignment: Alignment, of: str, estimator: Estimator) -> Number:
 
 def _below(own: Alignment, wrong: dict, rates: dict[str, Number], estimator: Estimator) -> Number:
     """The best control's error rate minus the model's; both have the same denominators."""
-    best = min(rates, key=lambda name: rates[name].value)
+    # All have the same denominators, so that all are defined or none is.
+    best = min(rates, key=lambda name: rates[name].value or 0.0)
     missed, sizes = own.error_rate()
     return estimator.ratio(
         wrong[best].error_rate()[0] - missed,
@@ -121,7 +122,12 @@ def baselines_report(measured: Measured, estimator: Estimator) -> BaselinesRepor
         return None
     examples = measured.examples
     right = examples.right(examples.answer_ids)
-    uniform = found.right["uniform_trained"]
+    others = {
+        "uniform attention": found.right["uniform_trained"],
+        "no attention": found.right.get("no_attention"),
+    }
+    rivals = {name: hits for name, hits in others.items() if hits is not None}
+    better = max(rivals, key=lambda name: rivals[name].sum())
     between = found.between_seeds.mean(axis=-1)
     largest = _largest_divergence(measured.attention)
     there = ~np.isnan(between) & ~np.isnan(largest)
@@ -131,7 +137,7 @@ def baselines_report(measured: Measured, estimator: Estimator) -> BaselinesRepor
 
     return BaselinesReport(
         exact_match=share(right, "the model itself"),
-        uniform_trained=share(uniform, "trained with uniform attention"),
+        uniform_trained=share(found.right["uniform_trained"], "trained with uniform attention"),
         no_attention=(
             share(found.right["no_attention"], "trained without attention")
             if "no_attention" in found.right
@@ -155,8 +161,9 @@ def baselines_report(measured: Measured, estimator: Estimator) -> BaselinesRepor
             int(there.sum()),
         ),
         need=estimator.mean(
-            right.astype(np.float64) - uniform,
-            "exact match of the model minus that of one trained with uniform attention",
+            right.astype(np.float64) - rivals[better],
+            "exact match of the model minus that of the better of the models trained without "
+            f"learned attention, here the one with {better}",
             "examples",
         ),
         spread=Histogram.of(between, 0.0, 0.7, 28),

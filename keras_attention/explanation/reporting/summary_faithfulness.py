@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -18,6 +16,7 @@ from keras_attention.explanation.reporting.estimate import Estimator, Number
 from keras_attention.explanation.reporting.report import (
     AdversarialReport,
     AgreementReport,
+    DependenceReport,
     ErasureReport,
     Histogram,
     InterventionReport,
@@ -30,9 +29,38 @@ WEIGHT_BINS = ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))
 TAU = "Kendall's τ-b over the source tokens of a step, mean over steps"
 
 
+def dependence_report(measured: Measured, estimator: Estimator) -> DependenceReport:
+    found = measured.dependence
+    on_step = estimator.mean(
+        found.on_step,
+        "mutual information of step and source position in nats, mean over examples of two steps "
+        "and two tokens or more: 0 where all steps of an answer have one map",
+        "examples",
+    )
+    on_input = estimator.mean(
+        found.on_input,
+        "Jensen-Shannon divergence in nats from the map of another example at the same step, "
+        "mean over examples: 0 where all examples have one map",
+        "examples",
+    )
+    larger = on_input if (on_input.value or 0.0) > (on_step.value or 0.0) else on_step
+    if on_step.value is None:
+        larger = on_input
+    return DependenceReport(
+        varies=larger,
+        on_step=on_step,
+        on_input=on_input,
+        one_position=estimator.mean(
+            found.one_position,
+            "share of examples whose largest weight is at one position in every step",
+            "examples",
+        ),
+    )
+
+
 def agreement_report(measured: Measured, estimator: Estimator) -> AgreementReport | None:
     found = measured.agreement
-    if found is None:
+    if found is None or measured.importance is None:
         return None
 
     def means(group: dict[str, np.ndarray], what: str) -> dict[str, Number]:
@@ -59,7 +87,7 @@ def agreement_report(measured: Measured, estimator: Estimator) -> AgreementRepor
             "value for all tokens (no effect at all, or a source of one token)",
         ),
         completeness_error=estimator.median(
-            measured.completeness_error,
+            measured.importance["completeness_error"],
             "median over steps of how far integrated gradients miss the difference of "
             "probabilities that they should sum to",
         ),
@@ -115,8 +143,9 @@ def interventions_report(
                 found.flipped[name], f"share of steps whose likeliest token changes: {what}"
             ),
             estimator.share(
-                found.right[name],
-                f"share of free-running answers equal to the reference: {what}, at every step",
+                found.right[name][found.changeable],
+                "share of free-running answers to sources of two tokens or more that equal the "
+                f"reference: {what}, at every step",
             ),
         )
 
@@ -235,17 +264,17 @@ def erasure_report(found: Erasure | None, estimator: Estimator) -> ErasureReport
             f"AOPC: mean over {shares} % of the tokens of {name.replace('_', ' ')}",
         )
 
-    names = [field.name for field in dataclasses.fields(found)]
     return ErasureReport(
-        **{f"{_aopc_name(name)}": aopc(name) for name in names},
+        aopc_comprehensiveness=aopc("comprehensiveness"),
+        aopc_sufficiency=aopc("sufficiency"),
+        random_aopc_comprehensiveness=aopc("random_comprehensiveness"),
+        random_aopc_sufficiency=aopc("random_sufficiency"),
         beyond_random=estimator.mean(
             (found.comprehensiveness - found.random_comprehensiveness).mean(axis=-1),
             "AOPC comprehensiveness of the most attended tokens minus that of random ones",
         ),
-        **{name: curve(name) for name in names},
+        comprehensiveness=curve("comprehensiveness"),
+        sufficiency=curve("sufficiency"),
+        random_comprehensiveness=curve("random_comprehensiveness"),
+        random_sufficiency=curve("random_sufficiency"),
     )
-
-
-def _aopc_name(name: str) -> str:
-    prefix = "random_" if name.startswith("random_") else ""
-    return f"{prefix}aopc_{name.removeprefix('random_')}"

@@ -1,5 +1,6 @@
 """Measured numbers into a verdict, by one table of thresholds.
 
+First comes a precondition: a map that is the same at every step of every example explains nothing.
 Four criteria are about faithfulness: does attention say what the answer came from? Two more are
 there with trained baselines. Alignment is about plausibility: it can keep attention from being an
 explanation, never make it one, since a picture that pleases people may still be untrue.
@@ -30,7 +31,7 @@ class Criterion:
         measure: What is compared with the thresholds.
         yes, no: Thresholds; between them the outcome is "partly". Where `yes` is above `no`, larger
             is better, else smaller.
-        about: "faithfulness" or "plausibility".
+        about: "precondition", "faithfulness" or "plausibility".
         why: Why these thresholds.
         limits: What the criterion does not show.
     """
@@ -55,6 +56,18 @@ class Criterion:
 
 
 TABLE = (
+    Criterion(
+        "dependence",
+        "Does the map depend on the step or on the input?",
+        "mutual information of step and position, or the divergence between examples at one step, "
+        "whichever is larger; in nats",
+        0.05,
+        0.01,
+        "precondition",
+        "Below 0.01 nats two maps differ by less than a tenth of their weight: for a reader they "
+        "are one map.",
+        "A map that moves may still move without a reason; the other criteria are about that.",
+    ),
     Criterion(
         "agreement",
         "Does attention rank the source as measures of importance do?",
@@ -108,12 +121,13 @@ TABLE = (
     Criterion(
         "need",
         "Does the task need learned attention?",
-        "exact match of the model minus that of one trained with uniform attention",
+        "exact match of the model minus that of the better of two trained with uniform attention "
+        "and without attention",
         0.05,
         0.01,
         "faithfulness",
-        "Where uniform attention does as well, the weights are free to say anything (Wiegreffe "
-        "and Pinter 2019).",
+        "Where a model without learned attention does as well, the weights are free to say "
+        "anything (Wiegreffe and Pinter 2019).",
         "One training of each: repeat with other seeds before a small difference is believed.",
     ),
     Criterion(
@@ -137,6 +151,12 @@ TABLE = (
         "counts.",
         "Pointing at the right place is not proof that the place was used.",
     ),
+)
+
+
+STANDS_STILL = (
+    "The map is the same at every step of every example: it depends neither on the step nor on "
+    "the input, so it cannot say what an answer came from."
 )
 
 
@@ -176,6 +196,8 @@ def judge(numbers: Mapping[str, Number]) -> Verdict:
         if row.name in numbers
     )
     outcomes = {each.criterion.name: each.outcome for each in judgements}
+    if outcomes.get("dependence") == NO:
+        return Verdict(IS_NOT, STANDS_STILL, judgements)
     missing = [name for name in REQUIRED if name not in outcomes]
     if missing:
         return Verdict(UNDECIDED, f"Not measured: {', '.join(missing)}.", judgements)

@@ -94,7 +94,8 @@ async function ask(wanted = {}) {
     say(() => "");
     hypotheses = [];
     showHypothesis({ source: text, ...found }, 0, wanted.place ? null : wanted.selection);
-    settling = setTimeout(() => keep(text, found.text), SETTLED);
+    // What nobody typed is no part of what was tried.
+    if (!wanted.unasked) settling = setTimeout(() => keep(text, found.text), SETTLED);
     if (!alternatives) return;
     // Again a pause: the beam costs more, and is of no use to who goes on typing.
     await new Promise((done) => setTimeout(done, 2 * PAUSE));
@@ -247,7 +248,7 @@ function address() {
   window.history.replaceState(null, "", `#${said}`);
 }
 
-function fromAddress() {
+function fromAddress({ opening = false } = {}) {
   const said = new URLSearchParams(location.hash.slice(1));
   const number = (name) => {
     const value = Number(said.get(name));
@@ -259,8 +260,15 @@ function fromAddress() {
   const wanted = { place: number("answer") ?? 0, selection: null };
   const [row, column] = [number("row"), number("column")];
   if (row !== null || column !== null) wanted.selection = { row, column };
-  element("text").value = said.get("text") ?? "";
-  return ask(wanted);
+  const example = said.has("text") || !opening ? "" : firstExample();
+  element("text").value = said.get("text") ?? example;
+  return ask({ ...wanted, unasked: example !== "" });
+}
+
+// A page that opens without a text shows what it does: the first example of the language.
+function firstExample() {
+  const { examples } = settings;
+  return (examples[language] ?? Object.values(examples)[0] ?? [])[0] ?? "";
 }
 
 async function copyLink() {
@@ -304,7 +312,7 @@ for (const button of document.querySelectorAll("[data-language]")) {
     address();
   });
 }
-window.addEventListener("hashchange", fromAddress);
+window.addEventListener("hashchange", () => fromAddress());
 
 model = import(`./${settings.model}`).then(({ open }) =>
   open(settings, {
@@ -316,8 +324,9 @@ model.then(
   () => notice() === words.loading && say(() => ""),
   (error) => say(() => words.failed(error.message)),
 );
-await fromAddress();
+await fromAddress({ opening: true });
 box.focus();
+box.select();
 // For tests and the curious: what the page shows, and the same answers as it gets.
 globalThis.attentionPage = {
   settings,

@@ -135,6 +135,12 @@
     return [...characters.slice(0, 11), "…", ...characters.slice(-8)].join("");
   }
 
+  // How much smaller a drawing must be on a sheet of A4 or Letter, with the margins of the page.
+  const SHEET = { width: 690, height: 880 };
+  function printZoom(width, height) {
+    return Math.min(1, SHEET.width / width, SHEET.height / height).toFixed(3);
+  }
+
   let instances = 0;
 
   // ---------------------------------------------------------------- heatmap
@@ -158,9 +164,9 @@
       const cell = Math.max(15, Math.min(34, Math.floor(room / Math.max(columns, 1))));
       const size = Math.min(TEXT_SIZE, cell - 3);
       const widths = textWidths(source, this.host, size);
-      const turned = this.source.map((text, i) => widths[i] > cell - 3);
+      const turned = this.source.map((text, i) => !lone(text) && widths[i] > cell - 3);
       const words = turned.some(Boolean);
-      const upright = this.source.map((text, i) => !turned[i] && (!words || lone(text)));
+      const upright = this.source.map((text, i) => lone(text) || (!turned[i] && !words));
       const top = Math.max(18, ...widths.map((w, i) => (upright[i] ? 18 : Math.ceil(w)))) + 10;
       Object.assign(this, { cell, left, top });
 
@@ -192,7 +198,11 @@
       this.activeRow = html("div", { role: "row" }, this.active);
       const body = html(
         "div",
-        { class: "body", "--text-size": `${size}px` },
+        {
+          class: "body",
+          "--text-size": `${size}px`,
+          "--print-zoom": printZoom(left + area.width + 46, top + area.height),
+        },
         html("div", { class: "corner" }),
         svg("svg", { width: area.width + 46, height: top, class: "top labels" }, ...this.columnLabels),
         svg("svg", { width: left, height: area.height, class: "left labels" }, ...this.rowLabels),
@@ -322,8 +332,9 @@
     }
   }
 
+  // Whether a label is one character with its marks; some characters are two units of UTF-16.
   function lone(text) {
-    return text.replace(/\p{M}/gu, "").length === 1;
+    return Array.from(text.replace(/\p{M}/gu, "")).length === 1;
   }
 
   function gridLines(rows, columns, cell) {
@@ -399,7 +410,7 @@
       this.host.replaceChildren(
         svg(
           "svg",
-          { width, height, role: "presentation" },
+          { width, height, role: "presentation", "--print-zoom": printZoom(width, height) },
           svg("g", { "aria-hidden": "true" }, ...this.lines.map((line) => line.node)),
           ...this.tokens.flat(),
         ),

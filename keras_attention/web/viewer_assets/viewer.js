@@ -72,7 +72,7 @@
     list.replaceChildren(...shown.map((index) => options[index]));
     count.textContent =
       shown.length === examples.length
-        ? `${examples.length} examples`
+        ? `${examples.length} ${examples.length === 1 ? "example" : "examples"}`
         : `${shown.length} of ${examples.length} examples`;
     if (shown.length && !shown.includes(current)) open(shown[0]);
     else mark();

@@ -1,0 +1,1 @@
+"""Pages of the project, and what makes them (`docs.making`)."""

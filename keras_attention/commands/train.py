@@ -1,0 +1,98 @@
+"""Trains an attention model on pairs of texts, and writes a run folder.
+
+With the defaults it learns to write dates as ISO 8601 ("september 27, 1994" → "1994-09-27") from
+`data/dates` into `runs/dates`: exact match on test 1.0000, in 14 seconds on two cores of an AMD
+EPYC at 2.6 GHz. Started on several machines with `TF_CONFIG` set, it trains on all of them
+together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+import tempfile
+import time
+
+from keras_attention._runtime.lock import folder_lock
+from keras_attention._runtime.quiet import import_tensorflow_quietly
+from keras_attention._runtime.threads import divide_cores
+from keras_attention.checks.check import quick_findings
+from keras_attention.commands.training_options import parse_training_config
+from keras_attention.config import DEFAULT_DATA
+from keras_attention.errors import UserError
+from keras_attention.pairs.splits import Splits, open_splits
+from keras_attention.readers.run_folder import (
+    ATTENTION,
+    check_startable,
+    is_run,
+    resumption_of,
+    write_metrics,
+)
+from keras_attention.training.cluster import task_of_environment
+from keras_attention.training.resumption import finished_metrics
+
+PLOTTED = 6
+
+
+def run(arguments: list[str]) -> None:
+    started = time.monotonic()
+    config = parse_training_config(arguments, __doc__)
+    # The data first: a mistake in them leaves no empty run folder behind.
+    _check_default_data(config.data)
+    kinds = config.source_tokens, config.target_tokens
+    splits = open_splits(config.data, config.seed, *kinds, in_memory=config.shuffle_buffer)
+    task = task_of_environment()
+    if task.is_chief:
+        with folder_lock(config.out):
+            test = _train_run(config, splits, task, started)
+    else:  # Another process writes the run; what is written here is thrown away.
+        with tempfile.TemporaryDirectory() as folder:
+            aside = dataclasses.replace(config, out=folder, resume=False, overwrite=False)
+            test = _train(aside, splits, task, started)["test"]
+    print(f"exact match on test: {test['exact_match']:.4f} (n={test['n']})")
+
+
+def _train_run(config, splits, task, started: float) -> dict:
+    """The test's metrics of the run in `config.out`, trained unless it is finished already."""
+    check_startable(config)
+    if isinstance(splits, Splits):  # to look at more would take the memory after all
+        kinds = config.source_tokens, config.target_tokens
+        for finding in quick_findings(splits, *kinds, config.source_form, config.data):
+            print(f"warning: {finding.place}: {finding.message}", file=sys.stderr)
+    metrics = finished_metrics(config, splits, task)
+    if metrics is not None:
+        print(f"{config.out} is finished already")
+        return metrics["test"]
+    try:
+        metrics = _train(config, splits, task, started)
+    except KeyboardInterrupt as stop:
+        if is_run(config.out):
+            stop.add_note(f"go on with `{resumption_of(config.out)}`")
+        raise
+    write_metrics(config.out, metrics)
+    return metrics["test"]
+
+
+def _check_default_data(data: str) -> None:
+    """The default data come with a clone; elsewhere one line says how to come by pairs."""
+    if data == DEFAULT_DATA and not pathlib.Path(data).exists():
+        raise UserError(
+            f"--data: {data} is not in this folder; name your pairs, a .tsv file or a folder, or "
+            f"make the dates with `python -m keras_attention.datasets.dates --out {data}`"
+        )
+
+
+def _train(config, splits, task, started: float) -> dict:
+    divide_cores()
+    import_tensorflow_quietly()
+    from keras_attention.plots.heatmap import plot_attention_grid, save_figure
+    from keras_attention.training.distribution import make_strategy, telling_of_lost_workers
+    from keras_attention.training.trainer import train
+
+    with telling_of_lost_workers(task), make_strategy(task).scope():
+        trained = train(config, splits, started=started, task=task)
+    if trained.translator.has_attention:
+        figure = plot_attention_grid(trained.test.translations[:PLOTTED])
+        save_figure(figure, pathlib.Path(config.out) / ATTENTION)
+    return trained.metrics

@@ -1,0 +1,227 @@
+"""Steps into answers: greedy and beam search, as `models.decoding` does them in a graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from keras_attention.engine.decoder import END, NEG_INF, PADDING, START
+
+# Rows that have ended are dropped once they are this share: dropping copies what is left.
+_DROPPED_SHARE = 0.25
+
+
+class Decoder(Protocol):
+    """A model, or several as one."""
+
+    longest_output: int
+    has_attention: bool
+    target_size: int
+
+    def start(self, ids: np.ndarray, lengths: np.ndarray, hypotheses: int):
+        """See `decoder.Model.start`."""
+
+
+class Decoded(NamedTuple):
+    """What decoding returns; all arrays belong to the caller.
+
+    Attributes:
+        token_ids: int32 `(n, k, T)`, the end symbol left out, 0 behind the last token.
+        lengths: int64 `(n, k)`, tokens of each output, the end symbol not counted.
+        log_probability: float32 `(n, k)`, of the tokens and the end symbol, in nats. A hypothesis
+            that does not exist, in a beam wider than there are outputs, has `NEG_INF`.
+        attention_weights: float32 `(n, k, T, S)`, zero behind the last token; None without
+            attention.
+
+    T is the number of steps that were made, at most the model's longest output.
+    """
+
+    token_ids: np.ndarray
+    lengths: np.ndarray
+    log_probability: np.ndarray
+    attention_weights: np.ndarray | None
+
+
+def greedy(model: Decoder, ids: np.ndarray, lengths: np.ndarray) -> Decoded:
+    """Takes the likeliest token at every step, until all rows have ended.
+
+    Args:
+        model: A model or an ensemble.
+        ids: int `(n, S)`, right-padded with 0; rows of falling length.
+        lengths: int `(n,)`, tokens of each row.
+
+    Returns:
+        One hypothesis a row: k = 1.
+    """
+    progress, n = _start(model, ids, lengths, 1), len(ids)
+    said, looked = [], []
+    score = np.zeros(n, np.float32)
+    row_of = np.arange(n)  # where the rows that are still computed belong
+    token = np.full(n, START)
+    finished = np.zeros(n, bool)
+    for _ in range(model.longest_output):
+        log_probabilities, weights = progress.advance(token)
+        token = log_probabilities.argmax(axis=-1)
+        gain = log_probabilities[np.arange(len(token)), token]
+        gain[finished] = 0.0
+        score[row_of] += gain
+        finished |= token == END
+        ended = np.count_nonzero(finished)
+        if ended:
+            token[finished] = PADDING
+            if weights is not None:
+                weights[finished] = 0.0
+        said.append(_spread(token, row_of, n))
+        if weights is not None:
+            looked.append(_spread(weights, row_of, n))
+        if ended == len(finished):
+            break
+        if ended > _DROPPED_SHARE * len(finished):
+            running = np.flatnonzero(~finished)
+            progress.select(running, running)
+            row_of, token, finished = row_of[running], token[running], finished[running]
+    tokens = np.stack(said, axis=1).astype(np.int32)
+    attention = np.stack(looked, axis=1)[:, None, :, : ids.shape[1]] if looked else None
+    return Decoded(
+        tokens[:, None], np.count_nonzero(tokens, axis=1)[:, None], score[:, None], attention
+    )
+
+
+def beam(
+    model: Decoder,
+    ids: np.ndarray,
+    lengths: np.ndarray,
+    beam_width: int,
+    length_penalty: float = 0.0,
+) -> Decoded:
+    """Keeps the k best hypotheses of every row; returns them best first.
+
+    A finished hypothesis stays in the beam and competes with the running ones.
+
+    Args:
+        model, ids, lengths: As in `greedy`.
+        beam_width: k.
+        length_penalty: Exponent a in `log_probability / length ** a` by which hypotheses are
+            ranked, the end symbol counted; 0 ranks by the log-probability itself.
+    """
+    n, k = len(ids), beam_width
+    progress = _start(model, ids, lengths, k)
+    steps = []  # (token, parent, weights) of each, over all n rows
+    row_of = np.arange(n)
+    token = np.full((n, k), START)
+    length = np.zeros((n, k), np.float32)
+    finished = np.zeros((n, k), bool)
+    # One hypothesis to begin with: k equal ones would all make the same choices.
+    score = np.full((n, k), NEG_INF)
+    score[:, 0] = 0.0
+    final = score.copy()
+    for _ in range(model.longest_output):
+        log_probabilities, weights = progress.advance(token.ravel())
+        length += ~finished
+        candidates = _candidates(score, log_probabilities.reshape(len(score), k, -1), finished)
+        parent, token, score = _best(candidates, length, length_penalty)
+        rows = np.arange(len(score))[:, None]
+        length = length[rows, parent]
+        finished = finished[rows, parent] | (token == END)
+        token = np.where(finished, PADDING, token)
+        hypotheses = (rows * k + parent).ravel()
+        if weights is not None:
+            weights = weights[hypotheses].reshape(len(score), k, -1)
+            weights[finished] = 0.0
+            weights = _spread(weights, row_of, n)
+        steps.append((_spread(token, row_of, n), _spread_parents(parent, row_of, n, k), weights))
+        final[row_of] = score
+        running = ~(finished | (score <= NEG_INF / 2)).all(axis=1)
+        ended = len(running) - np.count_nonzero(running)
+        if ended == len(running):
+            break
+        if ended > _DROPPED_SHARE * len(running):
+            sources = np.flatnonzero(running)
+            progress.select(hypotheses.reshape(-1, k)[sources].ravel(), sources)
+            row_of, token, score = row_of[sources], token[sources], score[sources]
+            length, finished = length[sources], finished[sources]
+        else:
+            progress.select(hypotheses)
+    return _traced_back(steps, final, ids.shape[1])
+
+
+def _start(model: Decoder, ids: np.ndarray, lengths: np.ndarray, hypotheses: int):
+    if (np.diff(lengths) > 0).any():
+        raise ValueError(f"rows must be of falling length. Received: lengths={lengths}")
+    if not ids.shape[1]:  # all sources are empty
+        ids = np.zeros((len(ids), 1), ids.dtype)
+    return model.start(ids, lengths, hypotheses)
+
+
+def _spread(part: np.ndarray, row_of: np.ndarray, n: int) -> np.ndarray:
+    """What was computed for some rows, among n rows of which the others are 0."""
+    if len(part) == n:
+        return part
+    whole = np.zeros((n, *part.shape[1:]), part.dtype)
+    whole[row_of] = part
+    return whole
+
+
+def _spread_parents(parent: np.ndarray, row_of: np.ndarray, n: int, k: int) -> np.ndarray:
+    """The same for parents: every hypothesis of a row that has ended is its own."""
+    if len(parent) == n:
+        return parent
+    whole = np.broadcast_to(np.arange(k), (n, k)).copy()
+    whole[row_of] = parent
+    return whole
+
+
+def _candidates(
+    score: np.ndarray, log_probabilities: np.ndarray, finished: np.ndarray
+) -> np.ndarray:
+    """Log-probabilities `(n, k, V)` of all hypotheses with one token more."""
+    # A finished hypothesis goes on with padding alone, at no cost.
+    log_probabilities[finished] = NEG_INF
+    log_probabilities[finished, PADDING] = 0.0
+    log_probabilities += score[..., None]
+    return log_probabilities
+
+
+def _best(
+    candidates: np.ndarray, length: np.ndarray, length_penalty: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k best candidates of each row, best first: parent, token and score, `(n, k)` each."""
+    n, k, size = candidates.shape
+    ranks = candidates
+    if length_penalty:
+        ranks = candidates / np.maximum(length, 1)[..., None] ** np.float32(length_penalty)
+    ranks = ranks.reshape(n, k * size)
+    best = np.argpartition(ranks, -k, axis=1)[:, -k:]
+    best.sort(axis=1)  # among equals the first wins
+    order = np.argsort(-np.take_along_axis(ranks, best, axis=1), axis=1, kind="stable")
+    best = np.take_along_axis(best, order, axis=1)
+    score = np.take_along_axis(candidates.reshape(n, k * size), best, axis=1)
+    return best // size, best % size, np.maximum(score, NEG_INF)
+
+
+def _traced_back(steps: list, score: np.ndarray, width: int) -> Decoded:
+    """Follows each hypothesis that stands in the beam at the end from its last step to its first.
+
+    Args:
+        steps: Of each step token and parent, int `(n, k)`, and weights `(n, k, S)` or None.
+        score: `(n, k)` at the end.
+        width: S.
+    """
+    n, k = score.shape
+    rows, branch = np.arange(n)[:, None], np.broadcast_to(np.arange(k), (n, k))
+    said, looked = [], []
+    for token, parent, weights in reversed(steps):
+        said.append(token[rows, branch])
+        if weights is not None:
+            looked.append(weights[rows, branch])
+        branch = parent[rows, branch]
+    exists = score > NEG_INF / 2
+    tokens = np.stack(said[::-1], axis=2).astype(np.int32) * exists[..., None]
+    attention = np.stack(looked[::-1], axis=2)[..., :width] if looked else None
+    return Decoded(
+        tokens,
+        np.count_nonzero(tokens, axis=2),
+        np.where(exists, score, NEG_INF),
+        attention,
+    )

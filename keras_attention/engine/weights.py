@@ -1,0 +1,114 @@
+"""Where the weights of a model come from: names and float32 arrays, as Keras lays them out.
+
+The names are those of `Architecture.weight_shapes`. Keras' order of an LSTM's gates, along the last
+axis of its kernels, is input, forget, candidate, output; of a GRU's: update, reset, candidate.
+"""
+
+from __future__ import annotations
+
+import io
+import pathlib
+import zipfile
+
+import numpy as np
+
+_CELL = ("kernel", "recurrent_kernel", "bias")
+_ATTENTION = {0: (), 1: ("kernel",), 3: ("query_kernel", "key_kernel", "score_vector")}
+_INSIDE_KERAS_FILE = "model.weights.h5"
+
+
+def read_keras_file(path: str | pathlib.Path) -> dict[str, np.ndarray]:
+    """The weights in a run's `model.keras`, read with h5py.
+
+    Raises:
+        OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error: the file cannot be read, or
+            is not that of a training model.
+    """
+    import h5py  # exports do without it
+
+    with zipfile.ZipFile(path) as archive:
+        content = io.BytesIO(archive.read(_INSIDE_KERAS_FILE))
+    with h5py.File(content, "r") as file:
+        weights = {}
+        for group in file["layers"].values():
+            # Groups are called by their class and a number; their layer's own name is inside.
+            name = group["vars"].attrs["name"]
+            weights |= _of_layer(name, _stored_arrays(group))
+    return weights
+
+
+def of_keras_model(model) -> dict[str, np.ndarray]:
+    """The weights of a live training model (`models.training_model`), copied."""
+    weights = {}
+    for layer in model.layers:
+        directions = [getattr(layer, f"{name}_layer", None) for name in ("forward", "backward")]
+        if all(directions):
+            arrays = {
+                name: part.get_weights()
+                for name, part in zip(("forward", "backward"), directions, strict=True)
+            }
+        else:
+            arrays = {"": layer.get_weights()}
+        weights |= _of_layer(layer.name, arrays)
+    return {name: np.array(value, np.float32) for name, value in weights.items()}
+
+
+def read_safetensors(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors of a safetensors file by name, and what it says about itself.
+
+    Raises:
+        OSError, ValueError: the file cannot be read, or is damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
+    except SafetensorError as error:
+        raise ValueError(str(error)) from None
+
+
+def write_safetensors(
+    path: str | pathlib.Path, weights: dict[str, np.ndarray], about: dict[str, str]
+) -> None:
+    """Writes tensors, and what the file says about itself, as a safetensors file."""
+    from safetensors.numpy import save_file
+
+    save_file({name: np.ascontiguousarray(value) for name, value in weights.items()}, path, about)
+
+
+def _stored_arrays(group) -> dict[str, list[np.ndarray]]:
+    """The arrays of a layer's group, by direction ("" where it has none), in Keras' order."""
+
+    def arrays(variables) -> list[np.ndarray]:
+        return [np.array(variables[str(i)], np.float32) for i in range(len(variables))]
+
+    if "forward_layer" in group:
+        return {
+            name: arrays(group[f"{name}_layer"]["cell"]["vars"]) for name in ("forward", "backward")
+        }
+    return {"": arrays(group["cell"]["vars"] if "cell" in group else group["vars"])}
+
+
+def _of_layer(name: str, arrays: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
+    """One layer's arrays by the names that they have in this package."""
+    if name.endswith("_embedding"):
+        return {name: arrays[""][0]}
+    if name == "affine":
+        parts = ("kernel", "bias")
+    elif name == "attentional_layer":
+        parts = ("kernel",)
+    elif name == "attention":
+        parts = _ATTENTION[len(arrays[""])]
+    elif name.startswith("encoder_") and "" in arrays and arrays[""]:
+        return _named(f"{name}/forward", _CELL, arrays[""])
+    else:
+        parts = _CELL if any(arrays.values()) else ()  # dropout and the like hold nothing
+    named = {}
+    for direction, values in arrays.items():
+        named |= _named(f"{name}/{direction}" if direction else name, parts, values)
+    return named
+
+
+def _named(prefix: str, parts: tuple[str, ...], values) -> dict[str, np.ndarray]:
+    return {f"{prefix}/{part}": value for part, value in zip(parts, values, strict=True)}

@@ -39,6 +39,7 @@ HISTORY_COLUMNS = (
     "one_position",
 )
 
+_ATTENTION_COLUMNS = frozenset({"mean_largest_weight", "one_position"})
 
 # By these a `config.json` is told from that of another program.
 _OWN_OPTIONS = frozenset({"source_tokens", "target_tokens", "encoder", "attention"})
@@ -174,7 +175,9 @@ def _check_history(path: pathlib.Path) -> None:
         raise ValueError(path)
     for row in rows:
         for name in HISTORY_COLUMNS:
-            float(row[name])  # raises for what is no number
+            # Not in a run from before the column was, and empty for a model without attention.
+            if name not in _ATTENTION_COLUMNS or row.get(name):
+                float(row[name])  # raises for what is no number
 
 
 def _check_calibration(path: pathlib.Path) -> None:

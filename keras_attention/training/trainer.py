@@ -21,7 +21,7 @@ from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.splits import Splits, StreamedSplits
-from keras_attention.readers.calibration import save_calibration
+from keras_attention.readers.calibration import Calibration, save_calibration
 from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import save_model
 from keras_attention.readers.run_folder import CALIBRATION, CHECKPOINT, write_history
@@ -124,12 +124,7 @@ def train(
         # The model last: where it is, the run can be used, and is whole.
         save_calibration(Path(config.out) / CALIBRATION, best.calibration)
         save_model(config.out, state.model)
-        if reservation := best.calibration.reservation:
-            log(f"calibration: {reservation}")
-        if stillness := warn_of_stillness(valid.attention_spread()):
-            log(f"warning: {stillness}")
-        if advice := advise(progress.history, valid, math.log(len(data.survey.target))):
-            log(f"advice: {advice}")
+        _log_advice(log, progress, valid, best.calibration, data)
         test = evaluate(translator, splits.test)
         metrics = _metrics(state, valid, test, before + time.monotonic() - started)
     return Trained(translator, metrics, test, progress.history)
@@ -199,6 +194,20 @@ def _saving_into(out: Path):
         write_history(out, state.progress.history)
 
     return save
+
+
+def _log_advice(
+    log: Log, progress: Progress, valid: Evaluation, calibration: Calibration, data: TrainingData
+) -> None:
+    """What the training's own figures say about trusting it, and about how to go on."""
+    if reservation := calibration.reservation:
+        log(f"calibration: {reservation}")
+    if stillness := warn_of_stillness(valid.attention_spread()):
+        log(f"warning: {stillness}")
+    if not progress.history:  # another worker than the chief may have trained no epoch itself
+        return
+    if advice := advise(progress.history, valid, math.log(len(data.survey.target))):
+        log(f"advice: {advice}")
 
 
 def _metrics(state: TrainingState, valid: Evaluation, test: Evaluation, seconds: float) -> dict:

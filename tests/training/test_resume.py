@@ -21,7 +21,7 @@ from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
 from keras_attention.readers.run import load_run
-from keras_attention.readers.run_folder import check_startable, is_run
+from keras_attention.readers.run_folder import check_startable, damaged_files, is_run
 from keras_attention.training import checkpoint, resumption
 from keras_attention.training import epochs as epoch_loop
 from keras_attention.training import trainer as training
@@ -548,3 +548,23 @@ def test_files_of_another_program_are_not_replaced(tmp_path, data, more, name):
     assert refused.err.count("\n") == 1
     assert [path.name for path in folder.iterdir()] == [name]
     assert not is_run(folder)
+
+
+@pytest.mark.parametrize("columns", ["without attention", "before there were such"])
+def test_a_history_without_figures_of_attention_is_whole(tmp_path, uninterrupted, columns):
+    run = shutil.copytree(uninterrupted, tmp_path / "run")
+    with open(run / "history.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        for name in ("mean_largest_weight", "one_position"):
+            if columns == "without attention":
+                row[name] = ""
+            else:
+                del row[name]
+    with open(run / "history.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert damaged_files(run) == []
+    (run / "history.csv").write_text("epoch,loss\n1,x\n", encoding="utf-8")
+    assert damaged_files(run) == ["history.csv"]

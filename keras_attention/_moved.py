@@ -19,7 +19,7 @@ _PACKAGE = __package__
 MOVED: dict[str, tuple[str, ...]] = {
     "attention": ("layers.attention",),
     "attention_map": ("plots.attention_map",),
-    "attention_shapes": ("layers.attention_shapes",),
+    "attention_shapes": ("layers.attention_shapes", "layers.attention_masks"),
     "advice": ("training.advice",),
     "calibration": ("readers.calibration", "evaluation.calibration_fit"),
     "character_rules": ("checks.character_rules",),

@@ -51,7 +51,10 @@ class Config:
     out: str = _option("runs/dates", "Run", "the run folder to write")
     seed: int = _option(1, "Run", "of initial weights, dropout, batch order and the split", least=0)
     resume: bool = _option(
-        False, "Run", "go on where the run in --out stopped; starts afresh where there is none"
+        False,
+        "Run",
+        "go on where the run in --out stopped, or for more --epochs; starts afresh where there is "
+        "no run",
     )
     overwrite: bool = _option(False, "Run", "replace the run in --out")
 

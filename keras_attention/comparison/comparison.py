@@ -143,9 +143,9 @@ def compare(
             **{**task.options, **model.options}, seed=seed, out=str(folder), resume=True
         )
         done = folder / RESULT
+        # A result of other options, more epochs included, must not stand in this table.
+        check_startable(config, may_extend=False)
         if done.is_file():
-            # A result of other options must not stand in this comparison's table.
-            check_startable(config)
             read_progress_of(folder / CHECKPOINT, config.data, fingerprints[task.name])
         else:
             result = _train_one(config, task, model, log)

@@ -35,7 +35,7 @@ from keras_attention.explanation.reporting.summary import summarise
 from keras_attention.pairs.alignment import Link, carry_links
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
-from keras_attention.pairs.splits import Splits
+from keras_attention.pairs.splits import Splits, StreamedSplits
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import RaggedIds, Vocabulary
 
@@ -65,7 +65,7 @@ def audit_run(
     seed: int,
     parts: Collection[str] = PARTS,
     progress: Progress = silent,
-    splits: Splits | None = None,
+    splits: Splits | StreamedSplits | None = None,
 ) -> Report:
     """Audits a sequence-to-sequence model.
 

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_attention.config import Config
-from keras_attention.layers.run_time_shapes import trusted_masks
+from keras_attention.layers.attention_masks import trusted_masks
 from keras_attention.models.decoding import (
     Decoded,
     Step,

@@ -72,12 +72,24 @@ def load_run(path: str | pathlib.Path) -> Run:
         raise UserError(
             f"{path / MODEL}: cannot be read: {reason}; copy the run folder again, or train again"
         ) from None
+    _check_together(path, model, source, target)
     for layer in model.layers:
         directions = [getattr(layer, n, None) for n in ("forward_layer", "backward_layer")]
         for part in (layer, *directions):
             if hasattr(part, "use_cudnn"):
                 part.use_cudnn = False
     return Run(config, source, target, model, load_calibration(path / CALIBRATION))
+
+
+def _check_together(path: pathlib.Path, model: keras.Model, source, target) -> None:
+    """Whether the model numbers as many tokens as the vocabularies do."""
+    sizes = {"source_embedding": len(source), "target_embedding": len(target)}
+    found = {layer.name: layer.input_dim for layer in model.layers if layer.name in sizes}
+    if found != sizes:
+        raise UserError(
+            f"{path / VOCABULARY}: is not of the training that {MODEL} beside it is of; copy the "
+            "run folder again, or train again"
+        )
 
 
 def save_model(path: str | pathlib.Path, model: keras.Model) -> None:

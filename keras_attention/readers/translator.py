@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from keras_attention._runtime.keras_settings import require_plain_tensorflow
+from keras_attention.batching.batches import POSITIONS_PER_BATCH
 from keras_attention.errors import UserError
 from keras_attention.readers.export_layout import is_export, read_manifest
 from keras_attention.readers.run_folder import is_run
@@ -24,7 +25,6 @@ from keras_attention.text.repair import repaired
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
-POSITIONS_PER_BATCH = 65_536
 # A beam search holds at most this many hypotheses at once: states, scores of the whole vocabulary
 # and attention for each. So a wide beam takes smaller batches, and the widest one text alone.
 HYPOTHESES_PER_BATCH = 2_048

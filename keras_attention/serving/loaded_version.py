@@ -50,10 +50,20 @@ class Signature:
         self._call = session.make_callable([output.name for output in outputs], [fed.name])
 
     def __call__(self, texts: list[bytes]) -> dict[str, np.ndarray]:
-        """The outputs for some texts, by name, a row for each."""
+        """The outputs for some texts, by name, a row for each.
+
+        Raises:
+            StatusError: they are more than the graph itself allows in one batch.
+        """
         column = np.empty(len(texts), object)
         column[:] = texts
-        return dict(zip(self._output_names, self._call(column), strict=True))
+        try:
+            return dict(zip(self._output_names, self._call(column), strict=True))
+        except tf.errors.InvalidArgumentError:
+            # The one assertion in the graph. TensorFlow's message is long, and ours stays ours.
+            raise StatusError(
+                "The texts are too many or too long for one batch of this model"
+            ) from None
 
 
 class SourceTokens:

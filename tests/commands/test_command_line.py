@@ -323,6 +323,7 @@ def test_away_from_a_clone_the_default_data_are_asked_for(tmp_path, monkeypatch)
     [
         (["speak"], "speak: is not a verb; use one of "),
         (["translate"], "the following arguments are required: MODEL"),
+        (["view", "--text", "-a b"], "the following arguments are required: MODEL"),
         (["translate", "/no/such/run", "abc"], "/no/such/run: does not exist"),
         (["translate", ".", "abc"], ".: is not a model"),
         (["translate", "/no/such/run", "--beam-width", "0"], "--beam-width: must be at least 1"),

@@ -96,6 +96,7 @@ def test_a_bomb_is_unpacked_no_further_than_allowed(strict, size):
         gzip.compress(b"") * 50,
         b"\x1f\x8b" + b"\0" * 20,
     ],
+    ids=("empty", "plain", "cut", "trailing", "many", "damaged"),
 )
 def test_what_is_no_gzip_is_refused(server, body):
     answer = server.predict(body, Content_Encoding="gzip")
@@ -415,7 +416,7 @@ def test_two_servers_on_one_port_at_the_same_time():
     ("arguments", "words"),
     [
         (["--timeout", "inf"], "--timeout: must be a finite number. Received: inf"),
-        (["--timeout", "-inf"], "--timeout: must be greater than 0. Received: -inf"),
+        (["--timeout=-inf"], "--timeout: must be greater than 0. Received: -inf"),
         (["--min-confidence", "2"], "--min-confidence: must be between 0 and 1. Received: 2"),
     ],
 )

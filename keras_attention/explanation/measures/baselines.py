@@ -25,7 +25,7 @@ from keras_attention.explanation.measures.distances import jensen_shannon
 from keras_attention.explanation.measures.examples import Examples
 from keras_attention.explanation.measures.interventions import attention_of
 from keras_attention.pairs.pair_stream import PairStream
-from keras_attention.pairs.splits import Splits
+from keras_attention.pairs.splits import Splits, StreamedSplits
 from keras_attention.readers.run import Run, load_run
 from keras_attention.training.trainer import train
 
@@ -55,7 +55,7 @@ class Baselines:
 
 def train_baselines(
     run: Run,
-    splits: Splits,
+    splits: Splits | StreamedSplits,
     examples: Examples,
     attention: np.ndarray,
     progress: Callable[[int, int], None],
@@ -111,7 +111,7 @@ def between_seeds(attention: np.ndarray, others: Sequence[np.ndarray]) -> np.nda
 
 
 def train_once(
-    config: Config, splits: Splits, uniform: bool, progress: Callable[[int], None]
+    config: Config, splits: Splits | StreamedSplits, uniform: bool, progress: Callable[[int], None]
 ) -> tuple[Run, np.ndarray]:
     """One training in a folder of its own, which is removed afterwards.
 
@@ -132,7 +132,7 @@ def train_once(
     with tempfile.TemporaryDirectory(prefix="baseline-") as folder:
         out = str(pathlib.Path(folder) / "run")
         config = dataclasses.replace(config, out=out, resume=False, overwrite=False)
-        trained = train(config, splits, log=log, prepare=_make_uniform if uniform else None)
+        trained = train(config, splits, log=log, adjust=_make_uniform if uniform else None)
         run = load_run(out)
     progress(100)
     return run, np.array(trained.test.right)
@@ -144,7 +144,7 @@ def _make_uniform(model: keras.Model) -> None:
     attention.trainable = False
 
 
-def _check_vocabularies(run: Run, splits: Splits) -> None:
+def _check_vocabularies(run: Run, splits: Splits | StreamedSplits) -> None:
     streamed = isinstance(splits.train, PairStream)
     block_size = run.config.shuffle_buffer if streamed else len(splits.train)
     found = survey(splits.train, run.config, block_size)

@@ -112,7 +112,7 @@ def test_long_texts_are_translated_few_at_a_time(export, monkeypatch):
     assert [result.text for result in results] == [
         translation.text for translation in Translator.load(export).translate(texts)
     ]
-    assert sorted(sizes[:3]) == [1, 1, 3]
+    assert sorted(sizes[:2]) == [2, 3]
 
 
 def test_mistakes_are_told_before_anything_runs(export, tmp_path):

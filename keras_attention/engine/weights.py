@@ -72,9 +72,10 @@ def write_safetensors(
     path: str | pathlib.Path, weights: dict[str, np.ndarray], about: dict[str, str]
 ) -> None:
     """Writes tensors, and what the file says about itself, as a safetensors file."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    save_file({name: np.ascontiguousarray(value) for name, value in weights.items()}, path, about)
+    arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
+    pathlib.Path(path).write_bytes(save(arrays, about))  # its own writer makes private files
 
 
 def _stored_arrays(group) -> dict[str, list[np.ndarray]]:

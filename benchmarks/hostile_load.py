@@ -26,7 +26,7 @@ MEGABYTE = 2**20
 DIRECT = """
 import json, sys, time
 import tensorflow as tf
-from keras_attention.readers.saved_model_files import load_saved_model
+from keras_attention.folders.saved_model_files import load_saved_model
 model = load_saved_model(sys.argv[1])
 sentences = [b"september 27, 1994"] * 10_000
 texts = {"a megabyte": [b"a" * 2**20], "10,000 sentences": sentences}[sys.argv[2]]
@@ -115,7 +115,7 @@ def cases(server: Server) -> dict[str, Callable[[], int]]:
 
 
 def measure(export: pathlib.Path) -> dict:
-    from keras_attention.readers.export_layout import described_version, read_manifest
+    from keras_attention.folders.export_layout import described_version, read_manifest
 
     server = Server(export)
     report: dict = {"server": {}, "saved_model": {}}

@@ -21,14 +21,14 @@ from keras_attention.checks.check import quick_findings
 from keras_attention.commands.training_options import parse_training_config
 from keras_attention.config import DEFAULT_DATA
 from keras_attention.errors import UserError
-from keras_attention.pairs.splits import Splits, open_splits
-from keras_attention.readers.run_folder import (
+from keras_attention.folders.run_folder import (
     ATTENTION,
     check_startable,
     is_run,
     resumption_of,
     write_metrics,
 )
+from keras_attention.pairs.splits import Splits, open_splits
 from keras_attention.training.cluster import task_of_environment
 from keras_attention.training.resumption import finished_metrics
 

@@ -17,9 +17,9 @@ from keras_attention.config import Config
 from keras_attention.datasets.string_tasks import TASKS, generate
 from keras_attention.evaluation.evaluation import Evaluation
 from keras_attention.evaluation.metrics import pointing_accuracy
+from keras_attention.folders.run_folder import CHECKPOINT, check_startable
 from keras_attention.pairs.alignment import carry_links
 from keras_attention.pairs.splits import Splits, load_splits
-from keras_attention.readers.run_folder import CHECKPOINT, check_startable
 from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
 from keras_attention.training.trainer import train
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from keras_attention.engine.calibration import Calibration, reservation
 from keras_attention.evaluation.attention_spread import AttentionSpread, attention_spread
 from keras_attention.evaluation.calibration_fit import fit
 from keras_attention.evaluation.confidence import (
@@ -17,7 +18,6 @@ from keras_attention.evaluation.confidence import (
 from keras_attention.evaluation.metrics import edit_distance, exact_match, token_error_rate
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
-from keras_attention.readers.calibration import Calibration, reservation
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
 from keras_attention.text.tokens import TokenKind, split_tokens

@@ -29,10 +29,7 @@ from keras_attention.export.requirements import needs
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
 from keras_attention.export.weights import write_run_weights
-from keras_attention.models.inference import InferenceModel
-from keras_attention.pairs.splits import load_part
-from keras_attention.readers.engine_reader import EngineReader
-from keras_attention.readers.export_layout import (
+from keras_attention.folders.export_layout import (
     BUILDING,
     FORMAT,
     INFERENCE,
@@ -41,11 +38,14 @@ from keras_attention.readers.export_layout import (
     WEIGHTS,
     write_manifest,
 )
+from keras_attention.folders.run_folder import is_run
+from keras_attention.folders.saved_model_files import load_saved_model, reason_of
+from keras_attention.models.inference import InferenceModel
+from keras_attention.pairs.splits import load_part
+from keras_attention.readers.engine_reader import EngineReader
 from keras_attention.readers.litert_reader import LiteRTReader
 from keras_attention.readers.run import Run
-from keras_attention.readers.run_folder import is_run
 from keras_attention.readers.run_reader import RunReader
-from keras_attention.readers.saved_model_files import load_saved_model, reason_of
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.readers.translator import POSITIONS_PER_BATCH, Translator
 from keras_attention.text.repair import repair

@@ -15,11 +15,11 @@ import tensorflow as tf
 from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention._runtime.undocumented import freeze_variables
+from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.litert_encoder import until_last_token
 from keras_attention.export.requirements import least_runtime
 from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_decoder_step, build_encoder
-from keras_attention.readers.calibration import confidence_of
 from keras_attention.readers.litert_reader import (
     FORMAT,
     SIGNATURE,

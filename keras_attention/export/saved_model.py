@@ -12,11 +12,11 @@ import pathlib
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.warmup import write_warmup
+from keras_attention.folders.export_layout import SOURCE_VOCABULARY
 from keras_attention.models.decoding import NEG_INF, Decoded
 from keras_attention.models.inference import InferenceModel
-from keras_attention.readers.calibration import confidence_of
-from keras_attention.readers.export_layout import SOURCE_VOCABULARY
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.vocabulary_graph import EncodedTexts, SourceGraph, TargetGraph

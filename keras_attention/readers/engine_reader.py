@@ -13,14 +13,14 @@ import numpy as np
 from keras_attention.config import Config, load_config
 from keras_attention.engine import blas, search, weights
 from keras_attention.engine.architecture import Architecture
+from keras_attention.engine.calibration import Calibration, load_calibration, mean_of
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.errors import UserError
-from keras_attention.readers.calibration import Calibration, load_calibration, mean_of
+from keras_attention.folders.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
+from keras_attention.folders.weights_folder import read_weights
 from keras_attention.readers.hypotheses import translations_of
-from keras_attention.readers.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
 from keras_attention.readers.translation import Translation
-from keras_attention.readers.weights_folder import read_weights
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
 # Numbers that a search holds at a time, at most: attention of all steps, candidates of one.

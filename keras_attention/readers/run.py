@@ -12,11 +12,9 @@ import keras
 from keras_attention._runtime.files import replacing
 from keras_attention._runtime.installation import command_for
 from keras_attention.config import Config, load_config
+from keras_attention.engine.calibration import Calibration, load_calibration
 from keras_attention.errors import UserError
-from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
-from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
-from keras_attention.readers.calibration import Calibration, load_calibration
-from keras_attention.readers.run_folder import (
+from keras_attention.folders.run_folder import (
     CALIBRATION,
     CONFIG,
     MODEL,
@@ -24,6 +22,8 @@ from keras_attention.readers.run_folder import (
     is_run,
     resumption_of,
 )
+from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
+from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
+from keras_attention.engine.calibration import Calibration, mean_of
 from keras_attention.engine.search import Decoded
 from keras_attention.errors import UserError
 from keras_attention.models.ensemble import Ensemble
 from keras_attention.models.inference import InferenceModel, StepDecoder
-from keras_attention.readers.calibration import Calibration, mean_of
 from keras_attention.readers.hypotheses import translations_of
 from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.run import load_run

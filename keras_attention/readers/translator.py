@@ -12,8 +12,8 @@ from typing import Protocol
 from keras_attention._runtime.keras_settings import require_plain_tensorflow
 from keras_attention.batching.batches import POSITIONS_PER_BATCH
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import is_export, read_manifest
-from keras_attention.readers.run_folder import is_run
+from keras_attention.folders.export_layout import is_export, read_manifest
+from keras_attention.folders.run_folder import is_run
 from keras_attention.readers.translation import Translation
 from keras_attention.text.arguments import (
     checked_integer,
@@ -197,7 +197,7 @@ def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:
     is_litert_file = path.suffix == ".tflite" and not path.is_dir()
     if is_litert_file or is_run(path) or not is_export(path):
         return False
-    from keras_attention.readers.weights_folder import has_weights
+    from keras_attention.folders.weights_folder import has_weights
 
     return not has_weights(path, read_manifest(path))
 
@@ -215,8 +215,8 @@ def _run_reader(engine: str | None):
 
 
 def _open_export(path: pathlib.Path, engine: str | None) -> Reader:
+    from keras_attention.folders.weights_folder import has_weights
     from keras_attention.readers.engine_reader import EngineReader
-    from keras_attention.readers.weights_folder import has_weights
 
     weights = has_weights(path, read_manifest(path))
     if engine == "numpy" and not weights:

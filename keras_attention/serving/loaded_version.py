@@ -17,8 +17,8 @@ import tensorflow as tf
 from google.protobuf import json_format
 
 from keras_attention._runtime.plain_paths import plain_path
-from keras_attention.readers.export_layout import SOURCE_VOCABULARY
-from keras_attention.readers.saved_model_files import read_meta_graph
+from keras_attention.folders.export_layout import SOURCE_VOCABULARY
+from keras_attention.folders.saved_model_files import read_meta_graph
 from keras_attention.serving.statuses import StatusError
 from keras_attention.text.normal_form import normalise
 from keras_attention.text.tokens import split_tokens

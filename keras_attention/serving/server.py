@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from keras_attention.readers.export_layout import SERVING, read_manifest
+from keras_attention.folders.export_layout import SERVING, read_manifest
 from keras_attention.serving.access_log import start_log
 from keras_attention.serving.application import Application, Settings
 from keras_attention.serving.batching import Batcher

@@ -13,8 +13,7 @@ from pathlib import Path
 from keras_attention._runtime.files import remove_unfinished, write_text
 from keras_attention.config import RESOLVED_FIELDS, Config, load_config
 from keras_attention.errors import UserError
-from keras_attention.pairs.splits import Splits, StreamedSplits
-from keras_attention.readers.run_folder import (
+from keras_attention.folders.run_folder import (
     CHECKPOINT,
     CONFIG,
     HISTORY,
@@ -29,6 +28,7 @@ from keras_attention.readers.run_folder import (
     remove_results,
     remove_run,
 )
+from keras_attention.pairs.splits import Splits, StreamedSplits
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies, save_vocabularies
 from keras_attention.training.checkpoint import Progress, fingerprint_of_splits, read_progress_of
 from keras_attention.training.cluster import Task

@@ -16,15 +16,15 @@ import tensorflow as tf
 from keras_attention._runtime.lock import folder_lock
 from keras_attention.batching.training_data import TrainingData, prepare, resolved
 from keras_attention.config import Config
+from keras_attention.engine.calibration import Calibration, save_calibration
 from keras_attention.errors import UserError
 from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
+from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.splits import Splits, StreamedSplits
-from keras_attention.readers.calibration import Calibration, save_calibration
 from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import save_model
-from keras_attention.readers.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.readers.translator import Translator
 from keras_attention.training import checkpoint
 from keras_attention.training.advice import advise

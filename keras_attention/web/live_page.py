@@ -19,7 +19,7 @@ from typing import Any
 from keras_attention._runtime.replacement import replace_together
 from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import LITERT
+from keras_attention.folders.export_layout import LITERT
 from keras_attention.web.viewer import as_script_data, asset, filled
 
 # What a page offers to try: only sources that the model answers at least this surely.

@@ -17,7 +17,7 @@ from keras_attention.commands import train, translate
 from keras_attention.commands.training_options import parse_training_config
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import FORMAT, write_manifest
+from keras_attention.folders.export_layout import FORMAT, write_manifest
 from keras_attention.text.repair import RepairWarning
 from keras_attention.version import __version__
 from tests.support import ROOT

@@ -11,8 +11,8 @@ from safetensors import safe_open
 
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import HOSTILE_SOURCES, compare
+from keras_attention.folders.export_layout import MANIFEST, read_manifest, write_manifest
 from keras_attention.readers.engine_reader import EngineReader
-from keras_attention.readers.export_layout import MANIFEST, read_manifest, write_manifest
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.readers.translator import Translator
 from keras_attention.text.repair import repair

@@ -9,11 +9,11 @@ import pytest
 from keras_attention.config import Config
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import HOSTILE_SOURCES, compare
+from keras_attention.folders.run_folder import CALIBRATION, MODEL, VOCABULARY
 from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_training_model
 from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import load_run
-from keras_attention.readers.run_folder import CALIBRATION, MODEL, VOCABULARY
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.translator import Translator
 from keras_attention.text.repair import repair

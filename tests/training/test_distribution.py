@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from keras_attention.errors import UserError
-from keras_attention.readers.run_folder import CHECKPOINT, HISTORY, METRICS
+from keras_attention.folders.run_folder import CHECKPOINT, HISTORY, METRICS
 from keras_attention.training.cluster import ALONE, Task, task_of_environment
 from keras_attention.training.distribution import AdamOfSums
 from tests.support import ROOT

@@ -18,10 +18,10 @@ import pytest
 from keras_attention.commands import train
 from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import check_startable, damaged_files, is_run
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
 from keras_attention.readers.run import load_run
-from keras_attention.readers.run_folder import check_startable, damaged_files, is_run
 from keras_attention.training import checkpoint, resumption
 from keras_attention.training import epochs as epoch_loop
 from keras_attention.training import trainer as training

@@ -13,11 +13,11 @@ from keras_attention import config as config_module
 from keras_attention.batching.batches import encode_pairs, training_batches
 from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import HISTORY_COLUMNS
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import write_pairs
 from keras_attention.pairs.splits import Splits
-from keras_attention.readers.run_folder import HISTORY_COLUMNS
 from keras_attention.text.vocabulary import UNKNOWN, Vocabulary
 from keras_attention.training import epochs as epoch_loop
 from keras_attention.training import trainer as training

@@ -14,8 +14,8 @@ import zlib
 from keras_attention._runtime.files import make_folder, write_text
 from keras_attention._runtime.installation import command_for
 from keras_attention.config import PLACE_FIELDS, RESOLVED_FIELDS, Config, flag_of, load_config
+from keras_attention.engine.calibration import load_calibration
 from keras_attention.errors import UserError
-from keras_attention.readers.calibration import load_calibration
 from keras_attention.text.vocabulary import load_vocabularies
 
 CONFIG = "config.json"

@@ -17,11 +17,11 @@ import numpy as np
 
 from keras_attention._runtime.files import replacing, write_text
 from keras_attention.engine.architecture import Architecture
+from keras_attention.engine.calibration import Calibration
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.weights import read_safetensors, write_safetensors
 from keras_attention.errors import UserError
-from keras_attention.readers.calibration import Calibration
-from keras_attention.readers.export_layout import WEIGHTS, read_manifest
+from keras_attention.folders.export_layout import WEIGHTS, read_manifest
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 
 FORMAT = 1

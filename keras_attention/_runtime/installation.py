@@ -21,9 +21,8 @@ _EXTRA_OF = {
     "matplotlib": "translate",
     "uvicorn": "serve",
     "httptools": "serve",
-    "starlette": "serve",
 }
-_APPLICATION = frozenset(("tensorflow", "keras", "ai_edge_litert", "babel", "scipy"))
+_APPLICATION = frozenset(("tensorflow", "keras", "ai_edge_litert", "babel", "sentencepiece"))
 
 
 def is_clone() -> bool:

@@ -150,15 +150,7 @@ def damaged_files(path: str | pathlib.Path) -> list[str]:
     for name, check in checks.items():
         try:
             check(path / name)
-        except (
-            UserError,
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            zipfile.BadZipFile,
-            zlib.error,
-        ):
+        except _DAMAGE:
             damaged.append(name)
     return damaged
 

@@ -268,7 +268,7 @@ import json, sys
 import numpy as np
 import keras_attention
 for folder in sys.argv[1:]:
-    translator = keras_attention.Translator.load(folder)
+    translator = keras_attention.Translator.load(folder, engine="tensorflow")
     with open(folder + "/expected.json") as file:
         expected = json.load(file)
     results = translator.translate(expected["texts"])

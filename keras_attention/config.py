@@ -225,6 +225,17 @@ class Config:
             return self.epochs
         return min(max(math.ceil(DEFAULT_STEPS / batches), LEAST_EPOCHS), MOST_EPOCHS)
 
+    def filled_in(self, name: Literal["epochs", "longest_output"]) -> int:
+        """A number that training fills in where it is left open, in the config of a run.
+
+        Raises:
+            ValueError: it is still open.
+        """
+        number: int | None = getattr(self, name)
+        if number is None:
+            raise ValueError(f"{name} must be filled in, as in a run. Received: {name}=None")
+        return number
+
     def to_json(self) -> str:
         # ASCII, since a path may hold bytes that are no UTF-8.
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"

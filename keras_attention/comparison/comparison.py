@@ -193,7 +193,9 @@ def _pointing(test: Evaluation, task: Task) -> float | None:
 
 def table(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Header and rows of text, seeds averaged (with the range where there are several)."""
-    lines = [("task", "model", "seeds", "exact match", "pointing", "parameters", "seconds")]
+    lines: list[tuple[str, ...]] = [
+        ("task", "model", "seeds", "exact match", "pointing", "parameters", "seconds")
+    ]
     for task, model in dict.fromkeys((result.task, result.model) for result in results):
         group = [result for result in results if (result.task, result.model) == (task, model)]
         pointing = [result.pointing for result in group if result.pointing is not None]

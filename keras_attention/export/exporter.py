@@ -266,7 +266,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
 
 
 def _inference_model(run: Run) -> InferenceModel:
-    return InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+    return InferenceModel.from_training_model(run.model, run.config, run.longest_output)
 
 
 def _description(
@@ -286,7 +286,7 @@ def _description(
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
         "has_attention": run.config.has_attention,
-        "longest_output": run.config.longest_output,
+        "longest_output": run.longest_output,
         "beam_width": options.beam_width,
         "length_penalty": options.length_penalty,
         "litert_longest_source": options.longest_source,

@@ -74,7 +74,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
     model = InferenceModel(
         until_last_token(build_encoder(run.model, run.config)),
         build_decoder_step(run.model, run.config),
-        run.config.longest_output,
+        run.longest_output,
     )
     input_name, output_name = (TENSOR_OF_KIND[side.kind] for side in (run.source, run.target))
     spec = tf.TensorSpec([1, longest_source], tf.int32, name=input_name)
@@ -174,7 +174,7 @@ def _description(run: Run, longest_source: int, runtimes: dict[str, str]) -> dic
         "format": FORMAT,
         "signature": SIGNATURE,
         "longest_source": longest_source,
-        "longest_output": run.config.longest_output,
+        "longest_output": run.longest_output,
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,

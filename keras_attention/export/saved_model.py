@@ -94,9 +94,7 @@ class _Answers:
     ):
         self._source = source
         self._target = TargetGraph(run.target)
-        self._model = InferenceModel.from_training_model(
-            run.model, run.config, run.config.longest_output
-        )
+        self._model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
         self._calibration = run.calibration
         self._beam = beam_width, length_penalty
         self._limits = limits

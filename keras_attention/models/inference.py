@@ -23,11 +23,14 @@ class StepDecoder:
 
     Attributes:
         longest_output: Tokens after which decoding stops.
-        has_attention: Whether there are attention weights at all.
     """
 
     longest_output: int
-    has_attention: bool
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether there are attention weights at all."""
+        raise NotImplementedError
 
     def prepare(
         self, source_ids: tf.Tensor, copies: int

@@ -126,7 +126,7 @@ class EngineReader:
         penalty = self._length_penalty if length_penalty is None else length_penalty
         encoded = self._source.encode(texts)
         order = np.argsort(-encoded.lengths, kind="stable")  # the search wants the longest first
-        results: list[Translation | None] = [None] * len(texts)
+        found: dict[int, Translation] = {}
         first = 0
         with blas.one_thread():
             while first < len(order):
@@ -139,10 +139,9 @@ class EngineReader:
                 else:
                     decoded = search.beam(self._model, ids, lengths, beam_width, penalty)
                 sources = [tuple(self._source.split(texts[row])) for row in rows]
-                found = translations_of(sources, decoded, self._target, self.calibration)
-                for row, translation in zip(rows.tolist(), found, strict=True):
-                    results[row] = translation
-        return results
+                batch = translations_of(sources, decoded, self._target, self.calibration)
+                found.update(zip(rows.tolist(), batch, strict=True))
+        return [found[row] for row in range(len(texts))]
 
     def _rows_that_fit(self, longest_source: int, beam_width: int) -> int:
         model = self._model

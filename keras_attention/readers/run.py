@@ -32,7 +32,7 @@ class Run:
     """A trained model with all that is needed to use it.
 
     Attributes:
-        config: How it was trained; `longest_output` is always a number here.
+        config: How it was trained, with all numbers filled in.
         source, target: The vocabularies.
         model: The training model, see `models.build_training_model`.
         calibration: From log-probability to confidence; None where the run has no map.
@@ -43,6 +43,11 @@ class Run:
     target: Vocabulary
     model: keras.Model
     calibration: Calibration | None = None
+
+    @property
+    def longest_output(self) -> int:
+        """Tokens after which decoding stops."""
+        return self.config.filled_in("longest_output")
 
 
 def load_run(path: str | pathlib.Path) -> Run:

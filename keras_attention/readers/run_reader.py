@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -55,13 +55,14 @@ class RunReader(ProcessBound):
         self._source = source
         self._target = target
         self._greedy = tf.function(model.greedy, input_signature=[_IDS], autograph=False)
-        self._beams = {}  # a traced function for every width and penalty
+        # A traced function for every width and penalty.
+        self._beams: dict[tuple[int, float], Callable] = {}
 
     @classmethod
     def load(cls, path) -> RunReader:
         """Reads a finished run folder; raises `UserError` as `trained_run.load_run` does."""
         run = load_run(path)
-        model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+        model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
         return cls(model, run.source, run.target, run.calibration)
 
     @classmethod
@@ -88,7 +89,7 @@ class RunReader(ProcessBound):
                 )
         model = Ensemble(
             [
-                InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+                InferenceModel.from_training_model(run.model, run.config, run.longest_output)
                 for run in runs
             ]
         )

@@ -22,6 +22,7 @@ from keras_attention.text.arguments import (
     checked_texts,
 )
 from keras_attention.text.repair import repaired
+from keras_attention.text.tokens import VocabularyKind
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
@@ -43,9 +44,15 @@ class Reader(Protocol):
     """
 
     has_attention: bool
-    source_kind: str
-    target_kind: str
     batches_at_once: int  # How many batches it can translate at the same time
+
+    @property
+    def source_kind(self) -> VocabularyKind:
+        """What the tokens of a source are."""
+
+    @property
+    def target_kind(self) -> VocabularyKind:
+        """What the tokens of an answer are."""
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int, length_penalty: float | None
@@ -116,13 +123,13 @@ class Translator:
         return self._reader.has_attention
 
     @property
-    def source_kind(self) -> str:
-        """ "char" or "word": what the tokens of a source are."""
+    def source_kind(self) -> VocabularyKind:
+        """ "char", "word" or "subword": what the tokens of a source are."""
         return self._reader.source_kind
 
     @property
-    def target_kind(self) -> str:
-        """ "char" or "word": what the tokens of an answer are."""
+    def target_kind(self) -> VocabularyKind:
+        """ "char", "word" or "subword": what the tokens of an answer are."""
         return self._reader.target_kind
 
     def translate(
@@ -160,11 +167,10 @@ class Translator:
                 [cleaned[row] for row in rows], beam_width, length_penalty
             )
 
-        results: list[Translation | None] = [None] * len(cleaned)
+        found: dict[int, Translation] = {}
         for rows, batch in zip(batches, self._map(translate_rows, batches), strict=True):
-            for row, result in zip(rows, batch, strict=True):
-                results[row] = result
-        return results
+            found.update(zip(rows, batch, strict=True))
+        return [found[row] for row in range(len(cleaned))]
 
     def _map(self, translate_rows: Callable, batches: list[list[int]]) -> Iterator:
         """All batches, translated; several at a time where the reader can."""

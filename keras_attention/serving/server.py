@@ -100,6 +100,7 @@ def serve(
 def _application(
     versions: ModelVersions, manifest: dict, options: ServerOptions, examples: dict | None
 ) -> Application:
+    batcher: Batcher  # it needs the metrics, which read it
     gauges = (
         (
             "keras_attention_in_flight",

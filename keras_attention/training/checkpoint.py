@@ -60,7 +60,7 @@ def save(path: pathlib.Path, progress: Progress, model, optimizer, best: list[np
     arrays["progress"] = np.array(json.dumps(dataclasses.asdict(progress)))
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as temporary:
-        np.savez(temporary, **arrays)
+        np.savez(temporary, **arrays)  # type: ignore[arg-type]  # none is its flag allow_pickle
 
 
 def values_of(variables) -> list[np.ndarray]:

@@ -90,12 +90,13 @@ class EpochLoop:
         loss_step = make_loss_step(state.model)
         samples = _samples(self.valid_pairs, self.config.seed)
         progress, patience = state.progress, self.config.patience
-        for epoch in range(progress.epochs_done, self.config.epochs):
+        epochs = self.config.filled_in("epochs")
+        for epoch in range(progress.epochs_done, epochs):
             if progress.best_epoch and epoch - progress.best_epoch >= patience:
                 self.log(f"stopped: no better validation result for {patience} epochs")
                 break
             started = time.monotonic()
-            self.log(f"Epoch {epoch + 1}/{self.config.epochs}")
+            self.log(f"Epoch {epoch + 1}/{epochs}")
             loss, norm = train_one_epoch(self.config, self.data, training_step, epoch)
             row = {"epoch": epoch + 1, "loss": loss, "gradient_norm": norm}
             translator = Translator(self.reader())

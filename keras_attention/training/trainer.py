@@ -140,7 +140,7 @@ def _initial_state(
     model = build_training_model(config, len(data.survey.source), len(data.survey.target))
     if adjust is not None:
         adjust(model)
-    optimizer = make_optimizer(config, data.survey.batches * config.epochs)
+    optimizer = make_optimizer(config, data.survey.batches * config.filled_in("epochs"))
     optimizer.build(model.trainable_variables)
     best = model.get_weights()
     if progress.epochs_done:
@@ -175,7 +175,7 @@ def _follow_chief(config: Config, state: TrainingState, task: Task) -> None:
     progress = state.progress
     own = int(progress.fingerprint[:12], 16)
     header = np.array([own, progress.epochs_done, progress.best_epoch])
-    score = np.array(progress.best_score or [-np.finfo(np.float32).max] * 2)
+    score = np.array(progress.best_score or [-float(np.finfo(np.float32).max)] * 2)
     variables = [*state.model.variables, *state.optimizer.variables]
     values = checkpoint.values_of(variables)
     header, score, *values = from_chief(task, [header, score, *values, *state.best])

@@ -12,6 +12,7 @@ import pathlib
 import re
 import tempfile
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -31,7 +32,7 @@ from keras_attention.training.trainer import train
 
 OTHER_SEEDS = 2
 # The options that a model without attention has to leave out with it.
-NO_ATTENTION = {
+NO_ATTENTION: dict[str, Any] = {
     "attention": "none",
     "attentional_layer": False,
     "attention_normalizer": "softmax",
@@ -145,9 +146,9 @@ def _make_uniform(model: keras.Model) -> None:
 
 
 def _check_vocabularies(run: Run, splits: Splits | StreamedSplits) -> None:
-    streamed = isinstance(splits.train, PairStream)
-    block_size = run.config.shuffle_buffer if streamed else len(splits.train)
-    found = survey(splits.train, run.config, block_size)
+    pairs = splits.train
+    block_size = run.config.shuffle_buffer if isinstance(pairs, PairStream) else len(pairs)
+    found = survey(pairs, run.config, block_size)
     if (found.source, found.target) != (run.source, run.target):
         raise UserError(
             f"--train-baselines: {run.config.data} holds other tokens than the run was trained "

@@ -177,7 +177,7 @@ def _forced(model: AttributionModel):
     def forced(source_ids, answer_ids, given, keys):
         readout = model.linearize(model.embed(source_ids), source_ids, answer_ids)
         before = readout.logits(readout.attention_weights)
-        results = {}
+        results: dict[str, tf.Tensor] = {}
         for name, change in CHANGES.items():
             needed = given.get(name, tf.zeros_like(readout.attention_weights))
             after = readout.logits(_changed(readout, change, source_ids, needed))

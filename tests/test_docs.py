@@ -16,6 +16,7 @@ import tomllib
 import pytest
 
 from docs.making.blocks import blocks_of, run_page
+from docs.making.numbers import FENCE
 from tests.support import ROOT
 
 PAGES = sorted(ROOT.glob("docs/**/*.md")) + sorted(ROOT.glob("README*.md"))
@@ -56,9 +57,8 @@ def test_named_tests_exist(page):
 
 @pages
 def test_links_to_files_lead_somewhere(page):
-    for target in re.findall(
-        r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text(encoding="utf-8")
-    ):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 

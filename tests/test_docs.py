@@ -1,14 +1,9 @@
 """The documentation is true: its Python blocks run, the tests and files that it names exist.
 
 Every block that starts with ```python in docs/, below it, and in README.md is executed, in the
-order of the page; the blocks of one page share their names, and the working directory is an empty
-folder. A block that cannot run here (it needs a trained run, the network, a minute) is marked by a
-line just above it:
-
-    <!-- not run: needs a trained run -->
-
-Such a block must still compile. Blocks of other languages (bash, text, json) are not run; commands
-are tested where the script they call is.
+order of the page; `docs/making/blocks.py` says how, and how a block is marked that cannot run here
+(it needs a trained run, the network, a minute). Such a block must still compile. Blocks of other
+languages (bash, text, json) are not run; commands are tested where the script they call is.
 
 A Korean page holds the blocks of its English page, letter for letter, so that one run serves both.
 """
@@ -16,11 +11,12 @@ A Korean page holds the blocks of its English page, letter for letter, so that o
 import itertools
 import pathlib
 import re
-import textwrap
 import tomllib
 
 import pytest
 
+from docs.making.blocks import blocks_of, run_page
+from docs.making.numbers import FENCE
 from tests.support import ROOT
 
 PAGES = sorted(ROOT.glob("docs/**/*.md")) + sorted(ROOT.glob("README*.md"))
@@ -29,10 +25,6 @@ KOREAN = {
     for page in PAGES
     if page.name == "README.ko.md" or page.parent.name == "ko"
 }
-FENCE = re.compile(
-    r"^(?P<indent> *)(?P<ticks>```+)python\s*\n(?P<code>.*?)^ *(?P=ticks) *$", re.M | re.S
-)
-NOT_RUN = re.compile(r"<!-- not run: \S.*-->\s*\Z")
 # Of any language but diagrams and equations, whose words are translated.
 ANY_FENCE = re.compile(r"^ *```(?!mermaid|math)\w+\n.*?^ *```$", re.M | re.S)
 
@@ -44,25 +36,15 @@ def name_of(page: pathlib.Path) -> str:
 pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
-def python_blocks(text: str) -> list[tuple[int, str, bool]]:
-    """(line of the first code line, code, whether to run it) of each Python block in the text."""
-    found = []
-    for match in FENCE.finditer(text):
-        line = text.count("\n", 0, match.start("code")) + 1
-        run = not NOT_RUN.search(text[: match.start()])
-        found.append((line, textwrap.dedent(match["code"]), run))
-    return found
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory) -> pathlib.Path:
+    """What the pages train, which several of them share."""
+    return tmp_path_factory.mktemp("runs")
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in KOREAN], ids=name_of)
-def test_python_blocks_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "__main__"}
-    for line, code, run in python_blocks(page.read_text(encoding="utf-8")):
-        # Blank lines before the code make a traceback show the line of the page.
-        compiled = compile("\n" * (line - 1) + code, str(page), "exec")
-        if run:
-            exec(compiled, namespace)
+def test_python_blocks_run(page, tmp_path, runs):
+    run_page(page, tmp_path, runs, short=True)
 
 
 @pages
@@ -75,9 +57,8 @@ def test_named_tests_exist(page):
 
 @pages
 def test_links_to_files_lead_somewhere(page):
-    for target in re.findall(
-        r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text(encoding="utf-8")
-    ):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -112,9 +93,10 @@ def test_every_page_of_the_course_is_there_in_korean():
     names = {path.name for path in (ROOT / "docs" / "course").glob("*.md")}
     assert names == {path.name for path in (ROOT / "docs" / "ko").glob("*.md")}
     listed = re.findall(
-        r"\]\((\d-[^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8")
+        r"^\| \d+ \| \[[^]]*\]\(([^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8"), re.M
     )
-    assert sorted(listed) == listed and set(listed) == names - {"README.md"}
+    assert sorted(listed, key=lambda name: int(name.split("-")[0])) == listed
+    assert set(listed) == names - {"README.md"}
 
 
 def test_pictures_are_small_and_shown():
@@ -126,5 +108,16 @@ def test_pictures_are_small_and_shown():
 
 def test_blocks_are_found():
     text = "a\n```python\nx = 1\n```\n```bash\nls\n```\n<!-- not run: slow -->\n```python\ny\n```\n"
-    assert python_blocks(text) == [(3, "x = 1\n", True), (10, "y\n", False)]
-    assert python_blocks("- item\n  ```python\n  z = 2\n  ```\n") == [(3, "z = 2\n", True)]
+    assert [(b.line, b.code, b.run) for b in blocks_of(text)] == [
+        (3, "x = 1\n", True),
+        (10, "y\n", False),
+    ]
+    assert [b.code for b in blocks_of("- item\n  ```python\n  z = 2\n  ```\n")] == ["z = 2\n"]
+
+
+def test_a_shortened_block_says_what_it_shortens():
+    text = "<!-- shortened in tests: range(99) → range(2) -->\n```python\nx = range(99)\n```\n"
+    (block,) = blocks_of(text)
+    assert (block.code, block.short) == ("x = range(99)\n", "x = range(2)\n")
+    with pytest.raises(ValueError, match="must stand once"):
+        blocks_of(text.replace("x = range(99)", "x = range(98)"))

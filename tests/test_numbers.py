@@ -142,5 +142,5 @@ def test_the_verdict_on_the_pages_is_the_audit_s():
         )
         assert f"| {words} |" in row
     for name in ("docs/course", "docs/ko"):
-        page = (ROOT / name / "8-is-it-an-explanation.md").read_text(encoding="utf-8")
+        page = (ROOT / name / "12-erasure-and-alignment.md").read_text(encoding="utf-8")
         assert words.split()[0] in page

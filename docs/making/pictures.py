@@ -9,13 +9,12 @@ is and named.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import pathlib
 import shutil
 import tempfile
 
-from docs.making.numbers import FENCE, NOT_RUN, ROOT
+from docs.making.blocks import ROOT, run_page
 
 IMAGES = ROOT / "docs" / "images"
 COURSE = ROOT / "docs" / "course"
@@ -27,16 +26,10 @@ PHRASE = "나 는 고양이 로소이다"
 LETTERS = "tnjyhlnvaszrrdzopcvnihzrktezwjibkwhegnjlyktuuyvploblifgenqhz"
 
 
-def run_page(page: pathlib.Path) -> None:
+def draw_page(page: pathlib.Path, runs: pathlib.Path) -> None:
     """Executes a page's Python blocks in a folder of their own; takes the pictures they save."""
-    text = page.read_text(encoding="utf-8")
-    names = {"__name__": "__main__"}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for match in FENCE.finditer(text):
-            if match["language"] != "python" or NOT_RUN.search(text[: match.start()]):
-                continue
-            code = "\n".join(match[0].splitlines()[1:-1])
-            exec(compile(code, str(page), "exec"), names)
+    with tempfile.TemporaryDirectory() as folder:
+        run_page(page, pathlib.Path(folder), runs, short=True)
         for picture in pathlib.Path(folder).glob("*.png"):
             shutil.copyfile(picture, IMAGES / picture.name)
 
@@ -68,8 +61,9 @@ def main() -> None:
         (reverse, [LETTERS], "reverse-60.png", {"titles": ["60 letters, written backwards"]}),
     ]
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    for page in sorted(COURSE.glob("[0-9]*.md")):
-        run_page(page)
+    with tempfile.TemporaryDirectory() as runs:
+        for page in sorted(COURSE.glob("[0-9]*.md")):
+            draw_page(page, pathlib.Path(runs))
     for run, texts, name, more in trained:
         if (run / "config.json").is_file():
             maps(run, texts, name, **more)

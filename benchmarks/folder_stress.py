@@ -31,8 +31,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-RESULT = ROOT / "benchmarks" / "results" / "folder_stress.json"
+from benchmarks.result_files import ROOT, add_out_option, write_results
 
 SMALL = ("--embedding-size", "4", "--batch-size", "16", "--encoder", "gru", "--no-bidirectional")
 TRAININGS = {
@@ -144,7 +143,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbs", nargs="+", choices=VERBS, default=VERBS)
-    parser.add_argument("--result", type=pathlib.Path, default=RESULT)
+    add_out_option(parser, "folder_stress")
     options = parser.parse_args(arguments)
     rng, failed, counts = random.Random(options.seed), [], collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -162,7 +161,7 @@ def main(arguments: list[str] | None = None) -> dict:
                 failed.append({"pair": number, "commands": chosen, "kill": kill, "faults": faults})
             print(f"[{number + 1}/{options.pairs}] {chosen}, kill {kill}: {faults or 'well'}")
     result = {"pairs": options.pairs, "seed": options.seed, **counts, "failed": failed}
-    options.result.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, result)
     print(f"{len(failed)} of {options.pairs} pairs failed")
     return result
 

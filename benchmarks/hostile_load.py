@@ -1,6 +1,6 @@
 """What a server answers to requests that nobody should send: status, seconds, memory.
 
-    python benchmarks/hostile_load.py EXPORT [--out FILE]
+    python -m benchmarks.hostile_load EXPORT [--out FILE]
 
 A megabyte as one text, 10,000 sentences, a gzip bomb, JSON nested 100,000 deep, endless headers,
 1,000 connections at once: each to a server of its own limits as `serve` has them by default, and
@@ -19,7 +19,8 @@ import sys
 import time
 from collections.abc import Callable
 
-ROOT = pathlib.Path(__file__).parent.parent
+from benchmarks.result_files import ROOT, add_out_option, write_results
+
 MEGABYTE = 2**20
 
 # What asks the SavedModel by itself, in a process of its own so that its memory is seen.
@@ -152,12 +153,10 @@ def measure(export: pathlib.Path) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("export", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path)
+    add_out_option(parser, "hostile_load")
     options = parser.parse_args()
-    sys.path.insert(0, str(ROOT))
     report = measure(options.export)
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, report)
 
 
 if __name__ == "__main__":

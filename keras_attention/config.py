@@ -309,6 +309,9 @@ def type_of(field: dataclasses.Field) -> tuple[type, bool]:
 def read_config_file(path: str | pathlib.Path) -> dict:
     """The fields that a JSON file gives, each checked by itself.
 
+    Args:
+        path: A JSON file of one object, whose keys are fields of `Config`; UTF-8.
+
     Raises:
         UserError: the file is missing, is not a JSON object, names a field twice or one that this
             version does not know, or a value is not allowed; the message begins with the path.
@@ -375,6 +378,9 @@ def merge(file_fields: dict, flags: dict) -> Config:
 
 def load_config(path: str | pathlib.Path) -> Config:
     """The config of a run folder's `config.json`.
+
+    Args:
+        path: The file.
 
     Raises:
         UserError: as `read_config_file`; also if a field is missing that every version wrote.

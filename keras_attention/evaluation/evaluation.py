@@ -148,6 +148,11 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
     """Translates all sources and compares with the targets; no target is shown to the model.
 
     Where a source stands in several pairs, an output is right if it is the target of one of them.
+
+    Args:
+        translator: A run, an export or a `.tflite` file, loaded.
+        pairs: Sources and targets; at least one.
+        beam_width: Hypotheses kept at each step; 1 decodes greedily.
     """
     translations = translator.translate([pair.source for pair in pairs], beam_width)
     answers = Answers(pairs)

@@ -221,7 +221,8 @@ def audit_classifier(
         description: The model in a few words.
         parts: Some of PARTS; alignment has no meaning here.
         progress: Is told how far each part is.
-        train_others: Returns baselines, given the examples and the classifier's attention.
+        train_others: Returns baselines, given the examples and the classifier's attention, float32
+            `[E, 1, S]`.
     """
     source = vocabulary.encode(texts)
     answers = answers_of(model, source, _of("answers", progress))

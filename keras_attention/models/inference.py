@@ -88,6 +88,8 @@ class InferenceModel(StepDecoder, keras.Model):
         encoder: Of `models.build_encoder`; call it in a decoding loop of your own.
         decoder_step: Of `models.build_decoder_step`; likewise.
         longest_output: Tokens after which decoding stops, at least 1.
+        name: Of the Keras model.
+        kwargs: Other arguments of `keras.Model`, such as `dtype`.
 
     Raises:
         TypeError: a part that is no Keras model, or a `longest_output` that is no integer.
@@ -115,7 +117,13 @@ class InferenceModel(StepDecoder, keras.Model):
     def from_training_model(
         cls, training_model: keras.Model, config: Config, longest_output: int
     ) -> InferenceModel:
-        """Shares the layers of a training model: training it further changes this model too."""
+        """Shares the layers of a training model: training it further changes this model too.
+
+        Args:
+            training_model: Of `models.build_training_model`.
+            config: The options that it was built with.
+            longest_output: Tokens after which decoding stops, at least 1.
+        """
         return cls(
             build_encoder(training_model, config),
             build_decoder_step(training_model, config),

@@ -17,7 +17,13 @@ _SPLIT_NAMES = ("train", "valid", "test")
 
 
 class Splits(NamedTuple):
-    """The three parts of a data set, in memory."""
+    """The three parts of a data set, in memory.
+
+    Attributes:
+        train: Pairs to learn from.
+        valid: Pairs that choose the best epoch and fit the calibration.
+        test: Pairs that only the final score sees.
+    """
 
     train: list[Pair]
     valid: list[Pair]
@@ -40,8 +46,16 @@ def load_splits(
 ) -> Splits:
     """Training, validation and test pairs, none empty.
 
-    `path` is a folder as `split_files` reads it, or one file that is split 80/10/10
-    (`split_pairs`). Raises UserError.
+    Args:
+        path: A folder as `split_files` reads it, or one file that is split 80/10/10
+            (`split_pairs`).
+        seed: Of the split of a single file; a folder does not use it.
+        source_tokens: What the positions of an alignment count on the source side: "char" or
+            "word".
+        target_tokens: The same for the target side.
+
+    Raises:
+        UserError: a file is missing or not readable as pairs, or a part would be empty.
     """
     path = pathlib.Path(path)
     if not path.is_dir():
@@ -150,8 +164,15 @@ def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits:
 
     Equal sources stay in one part, and so do twins, which `twin_key` makes equal: a model that has
     seen one has seen the other. Sources are put in the order of a hash of seed and source, so that
-    the outcome depends neither on the order of the lines nor on a version of Python. Raises
-    UserError below three sources.
+    the outcome depends neither on the order of the lines nor on a version of Python.
+
+    Args:
+        pairs: What to split.
+        seed: Of the hash.
+        where: Begins the error's line: the file that the pairs come from.
+
+    Raises:
+        UserError: there are fewer than three different sources.
     """
     keys = {source: twin_key(source) for source in {pair.source for pair in pairs}}
     sizes: dict[str, int] = {}

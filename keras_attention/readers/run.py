@@ -56,6 +56,9 @@ def load_run(path: str | pathlib.Path) -> Run:
     The recurrent layers are told not to use cuDNN: its operators would bind whatever is traced to
     a GPU, and it refuses an empty source.
 
+    Args:
+        path: The run folder.
+
     Raises:
         UserError: there is no run, it is not finished, or a file of it is damaged.
     """

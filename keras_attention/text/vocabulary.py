@@ -73,6 +73,11 @@ class Vocabulary:
             see `subwords`).
         tokens: All known tokens, sorted, without the reserved ones.
         normal_form: What texts are brought into before they are cut: "none", "NFC" or "NFD".
+
+    Raises:
+        TypeError: `tokens` is not a tuple of strings.
+        ValueError: an unknown kind or normal form; a token that is empty or occurs twice; "char"
+            tokens that are not single characters in ascending order.
     """
 
     kind: VocabularyKind
@@ -112,6 +117,11 @@ class Vocabulary:
         cls, texts: Iterable[str], kind: TokenKind, normal_form: str = NO_FORM
     ) -> Vocabulary:
         """Collects every token that occurs; one pass, nothing but the tokens is kept.
+
+        Args:
+            texts: All texts of one side.
+            kind: "char" or "word".
+            normal_form: What the texts are brought into first: "none", "NFC" or "NFD".
 
         Raises:
             TypeError: `texts` is one string, or holds something else than strings.
@@ -227,6 +237,9 @@ def save_vocabularies(path: str | pathlib.Path, source: Vocabulary, target: Voca
 
 def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
     """Source and target vocabulary of a `vocabulary.json`.
+
+    Args:
+        path: The file.
 
     Raises:
         UserError: the file is missing, damaged, or of another format.

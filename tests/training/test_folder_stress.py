@@ -11,7 +11,7 @@ from benchmarks.folder_stress import main
 def test_the_folder_is_never_mixed(tmp_path):
     """Once two trainings both ended with 0, and one's config stood beside the other's weights."""
     verbs = ("--verbs", "train", "resume", "overwrite")
-    result = main(["--pairs", "4", "--seed", "5", *verbs, "--result", str(tmp_path / "r.json")])
+    result = main(["--pairs", "4", "--seed", "5", *verbs, "--out", str(tmp_path / "r.json")])
     assert result["failed"] == []
     assert result["kills"] == 2
-    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8")) == result
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["results"] == result

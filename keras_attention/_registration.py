@@ -17,6 +17,7 @@ SAVED_CLASSES = {
     "Attention": "layers.attention",
     "ReverseSequence": "layers.sequence",
     "Peek": "layers.sequence",
+    "RecurrentStep": "layers.sequence",
     "InferenceModel": "models.inference",
 }
 

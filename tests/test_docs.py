@@ -84,7 +84,8 @@ def test_the_picture_of_the_floors_is_the_contract(name):
     floor = {name: n for n, layer in enumerate(layers) for name in layer.split(" | ")}
     picture = (ROOT / name).read_text(encoding="utf-8").split("```mermaid", 1)[1].split("```", 1)[0]
     boxes = [box.split(" · ") for box in re.findall(r'\["([^<"]+)', picture)]
-    assert {part for box in boxes for part in box} == set(floor) - {"__main__", "version", "_moved"}
+    unseen = {"__main__", "version", "_moved", "_registration"}
+    assert {part for box in boxes for part in box} == set(floor) - unseen
     for above, below in itertools.pairwise(boxes):
         assert max(floor[part] for part in above) < min(floor[part] for part in below)
 
@@ -93,7 +94,9 @@ def test_every_page_of_the_course_is_there_in_korean():
     names = {path.name for path in (ROOT / "docs" / "course").glob("*.md")}
     assert names == {path.name for path in (ROOT / "docs" / "ko").glob("*.md")}
     listed = re.findall(
-        r"^\| \d+ \| \[[^]]*\]\(([^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8"), re.M
+        r"^\| \d+ \| \[[^]]*\]\(([^)]*)\)",
+        (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8"),
+        re.M,
     )
     assert sorted(listed, key=lambda name: int(name.split("-")[0])) == listed
     assert set(listed) == names - {"README.md"}

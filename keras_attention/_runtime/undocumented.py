@@ -1,8 +1,8 @@
 """What the package uses of Keras and TensorFlow beyond their documented interfaces.
 
 Methods of Keras that a subclass or a context replaces are named where they are replaced, and
-checked there by `require_method` whenever they are used. TensorFlow's private paths are imported
-here alone.
+checked there by `require_method` whenever they are used. Private paths of Keras and TensorFlow are
+imported here alone.
 """
 
 from __future__ import annotations
@@ -58,3 +58,17 @@ def freeze_variables(concrete_function: Any) -> Any:
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
     return convert_variables_to_constants_v2(concrete_function)
+
+
+def functional_class() -> type:
+    """The class of Keras' functional models, which the documented interface does not name."""
+    from keras.src.models.functional import Functional
+
+    return Functional
+
+
+def operator_of(name: str) -> Any:
+    """TensorFlow's definition of an operator (`OpDef`), None where it knows none of this name."""
+    from tensorflow.python.framework import op_def_registry
+
+    return op_def_registry.get(name)

@@ -86,13 +86,17 @@ def _check_default_data(data: str) -> None:
 def _train(config, splits, task, started: float) -> dict:
     divide_cores()
     import_tensorflow_quietly()
-    from keras_attention.plots.heatmap import plot_attention_grid, save_figure
     from keras_attention.training.distribution import make_strategy, telling_of_lost_workers
     from keras_attention.training.trainer import train
 
     with telling_of_lost_workers(task), make_strategy(task).scope():
         trained = train(config, splits, started=started, task=task)
     if trained.translator.has_attention:
-        figure = plot_attention_grid(trained.test.translations[:PLOTTED])
-        save_figure(figure, pathlib.Path(config.out) / ATTENTION)
+        _plot(trained.test.translations, pathlib.Path(config.out) / ATTENTION)
     return trained.metrics
+
+
+def _plot(translations, path: pathlib.Path) -> None:
+    from keras_attention.plots.heatmap import plot_attention_grid, save_figure
+
+    save_figure(plot_attention_grid(translations[:PLOTTED]), path)

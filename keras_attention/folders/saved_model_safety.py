@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
-from tensorflow.python.framework import op_def_registry
+
+from keras_attention._runtime.undocumented import operator_of
 
 # Collections of what loaders run, besides the signature called `__saved_model_init_op`.
 _RUN_ON_LOADING = ("saved_model_main_op", "legacy_init_op")
@@ -56,7 +57,7 @@ def refuse_unsafe(meta_graph: meta_graph_pb2.MetaGraphDef) -> None:
 
 
 def _check(op: str, allowed: frozenset[str]) -> None:
-    definition = op_def_registry.get(op)
+    definition = operator_of(op)
     safe = definition is not None and op not in _LOOK_OUTSIDE
     if not safe or (definition.is_stateful and op not in allowed):
         raise ValueError(

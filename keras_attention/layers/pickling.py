@@ -11,12 +11,14 @@ from typing import Any
 
 import keras
 
+from keras_attention._runtime.undocumented import functional_class
+
 try:
-    from keras.src.models.functional import Functional
+    _Functional = functional_class()
 except ImportError:
     # A Keras that keeps it elsewhere. No model has the exact type Model, so nothing changes then,
     # and the pickles of functional models are Keras' own.
-    Functional = keras.Model
+    _Functional = keras.Model
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -36,5 +38,5 @@ def rebuild(function: Callable, *arguments: Any) -> keras.Model:
 
 
 # Of Keras' own kinds of models; the module of a subclass imports this package itself.
-for _kind in (Functional, keras.Sequential):
+for _kind in (_Functional, keras.Sequential):
     copyreg.pickle(_kind, reduce_model)

@@ -211,7 +211,10 @@ def test_a_damaged_file_of_a_run(trained, tmp_path, name, damage):
     content = (run / name).read_bytes()
     damaged = {"cut": content[: len(content) // 2], "emptied": b"", "other": b'{"a": 1}'}[damage]
     (run / name).write_bytes(damaged)
-    assert_refused(call_verb("translate", run, "abc"), f"{run / name}")
+    # A config.json with no option of ours is another program's: the folder is no run at all.
+    is_ours = (name, damage) != ("config.json", "other")
+    place = f"{run / name}" if is_ours else f"{run}: is not a model"
+    assert_refused(call_verb("translate", run, "abc"), place)
 
 
 def test_a_model_with_broken_weights(trained, tmp_path):

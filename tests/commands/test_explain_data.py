@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from keras_attention.commands.explain import _pairs
+from keras_attention.commands.explain import _pairs, _splits
 from keras_attention.config import Config
 from keras_attention.errors import UserError
 
@@ -19,20 +19,19 @@ def config(tmp_path) -> Config:
 
 
 def options(**changed) -> argparse.Namespace:
-    return argparse.Namespace(**{"data": None, "train_baselines": False, **changed})
+    return argparse.Namespace(**{"data": None, **changed})
 
 
 def test_the_test_part_alone(config):
-    pairs, train = _pairs(options(), config)
-    assert [pair.source for pair in pairs] == ["test"] and train is None
+    assert [pair.source for pair in _pairs(options(), config)] == ["test"]
 
 
 def test_the_training_part_for_baselines(config):
-    with pytest.raises(UserError, match="train.tsv:1.*; or give DATA.tsv"):
-        _pairs(options(train_baselines=True), config)
+    with pytest.raises(UserError, match="train.tsv:1.*; or leave out --train-baselines"):
+        _splits(config)
 
 
 def test_a_file_in_place_of_the_test_part(config, tmp_path):
     (tmp_path / "test.tsv").unlink()
-    pairs, _ = _pairs(options(data=str(tmp_path / "valid.tsv")), config)
+    pairs = _pairs(options(data=str(tmp_path / "valid.tsv")), config)
     assert [pair.source for pair in pairs] == ["valid"]

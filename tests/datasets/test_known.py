@@ -33,7 +33,9 @@ def test_samples_are_of_the_data_sets():
 
 def test_only_the_data_sets_know_a_data_set():
     package = pathlib.Path(keras_attention.__file__).parent
+    # train names the command that makes the default data, in its advice.
+    advice = package / "commands" / "train.py"
     named = re.compile(r"datasets(\.| import )(dates|phrases)|date[s_]\.(form_of|align)")
     for path in package.rglob("*.py"):
-        if path.parent.name != "datasets" and path.name != "_moved.py":
+        if path.parent.name != "datasets" and path.name != "_moved.py" and path != advice:
             assert not named.search(path.read_text(encoding="utf-8")), path

@@ -101,7 +101,7 @@ def test_both_limits_are_the_exports(tmp_path):
 
 
 def test_the_reader_warns(tmp_path):
-    translator = Translator.load(random_export()[1])
+    translator = Translator.load(random_export()[1], engine="tensorflow")
     with pytest.warns(UserWarning, match="5000 characters is longer than the 4096"):
         short, long = translator.translate(["ab", "ab" * 2500])
     assert short.confidence > 0

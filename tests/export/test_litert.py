@@ -119,6 +119,7 @@ def test_a_phone_needs_code_points_and_nothing_else(greedy, run):
         )
 
 
+@pytest.mark.filterwarnings("ignore::keras_attention.text.repair.RepairWarning")
 def test_same_answers_as_keras(run, translator):
     texts = [t for t in HOSTILE_SOURCES if len(t) <= S] + random_texts(run.source, 60, 3, S)
     parity = compare(keras_translator(run).translate(texts), translator.translate(texts))

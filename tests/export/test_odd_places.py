@@ -81,7 +81,11 @@ class TestWhatMayNotBeRead:
 
     def test_a_litert_file(self, monkeypatch):
         litert = next((random_export()[1] / "litert").glob("*[!8].tflite"))
-        monkeypatch.setattr(os, "access", lambda *_: False)
+
+        def refused(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+        monkeypatch.setattr(pathlib.Path, "read_bytes", refused)
         with pytest.raises(UserError, match="may not be read; ask its owner"):
             Translator.load(litert)
 

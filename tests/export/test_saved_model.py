@@ -190,6 +190,7 @@ def test_empty_texts_alone_have_no_columns(signatures):
     assert call(signatures, "beam", [b""])["attention_weights"].shape == (1, K, T, 0)
 
 
+@pytest.mark.filterwarnings("ignore::keras_attention.text.repair.RepairWarning")
 def test_same_text_scores_and_attention_as_keras(exported, run, texts):
     keras_model = Translator(RunReader.load(run.config.out))
     saved_model = Translator(SavedModelReader(exported[1]))

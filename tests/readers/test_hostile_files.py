@@ -77,7 +77,7 @@ def test_a_lambda_layer(run, trace):
         return config
 
     rewrite_config(run / "model.keras", with_lambda)
-    assert "model.keras: cannot be read" in refused("translate", run, "a")
+    assert "model.keras: cannot be read" in refused("translate", "--engine", "tensorflow", run, "a")
     assert not trace.exists()
 
 
@@ -92,7 +92,7 @@ def test_a_class_from_any_module(run, trace):
         }
 
     rewrite_config(run / "model.keras", with_call)
-    assert "model.keras: cannot be read" in refused("translate", run, "a")
+    assert "model.keras: cannot be read" in refused("translate", "--engine", "tensorflow", run, "a")
     assert not trace.exists()
 
 
@@ -161,7 +161,7 @@ def test_a_graph_that_does_more_than_compute(export, trace, act):
     for reader in (load_saved_model, lambda folder: LoadedVersion(1, folder)):
         with pytest.raises(ValueError, match="may do more than compute"):
             reader(version)
-    assert "may do more than compute" in refused("translate", export, "a")
+    assert "may do more than compute" in refused("translate", "--engine", "tensorflow", export, "a")
     assert not trace.exists()
 
 
@@ -195,7 +195,7 @@ def test_an_operator_that_nobody_knows(export):
     for function in graph.library.function:
         function.node_def.add(name="odd", op="OddOperator")
     (version / "saved_model.pb").write_bytes(proto.SerializeToString())
-    assert "OddOperator" in refused("translate", export, "a")
+    assert "OddOperator" in refused("translate", "--engine", "tensorflow", export, "a")
 
 
 def test_our_own_pass():
@@ -255,4 +255,6 @@ def test_a_manifest_that_points_elsewhere(export):
     for name in ("../../elsewhere", "/etc", "a/b", "", "..", 7):
         text = json.dumps(manifest | {"name": name})
         (export / "manifest.json").write_text(text, encoding="utf-8")
-        assert "manifest.json: is damaged" in refused("translate", export, "a")
+        assert "manifest.json: is damaged" in refused(
+            "translate", "--engine", "tensorflow", export, "a"
+        )

@@ -417,8 +417,8 @@ def test_two_servers_on_one_port_at_the_same_time():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--timeout", "inf"], "--timeout: must be a finite number. Received: inf"),
-        (["--timeout=-inf"], "--timeout: must be greater than 0. Received: -inf"),
+        (["--timeout", "inf"], "--timeout: must be a finite number greater than 0. Received: inf"),
+        (["--timeout=-inf"], "--timeout: must be a finite number greater than 0. Received: -inf"),
         (["--min-confidence", "2"], "--min-confidence: must be between 0 and 1. Received: 2"),
     ],
 )

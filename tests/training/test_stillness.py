@@ -53,7 +53,7 @@ def biased(model):
 def test_attention_that_stands_still_is_warned_of(splits, tmp_path):
     lines = []
     config = dataclasses.replace(TINY, out=str(tmp_path))
-    train(config, splits, log=lines.append, prepare=biased)
+    train(config, splits, log=lines.append, adjust=biased)
     (warning,) = [line for line in lines if line.startswith("warning:")]
     assert "in 100% of the validation examples attention looks at one position" in warning
     (row,) = history_of(tmp_path)

@@ -21,7 +21,7 @@ def test_links_are_counted_in_the_models_tokens_and_only_right_answers_have_them
     answer = Translator.load(run).translate([source])[0].text
     assert answer
     data = tmp_path / "data.tsv"
-    lines = [f"{source}\t{answer}\t1-0 3p0", f"{source}\t{answer}x\t1-0"]
+    lines = [f"{source}\t{answer}\t1-0 3p0", f"각b{source}\t{answer}x\t1-0"]
     data.write_text("\n".join(lines), encoding="utf-8")
     finished = call_verb("view", run, data, "--out", tmp_path / "page.html")
     assert finished.status == 0, finished.err

@@ -72,7 +72,7 @@ def rows_of_scores(draw):
 def test_any_row_is_the_reference(normalizer, scores):
     weights, expected = weights_of(normalizer, scores), reference_of(normalizer, scores)
     np.testing.assert_allclose(weights, expected, atol=2e-6)
-    np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(weights.sum(-1), 1.0, atol=5e-6)
     assert (weights >= 0).all()
     # Exactly 0 where the reference is, but for a weight that one rounding of a score could move.
     assert (weights[expected == 0] < 1e-6).all()

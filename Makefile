@@ -28,11 +28,11 @@ install: $(INSTALLED) ## make .venv with the pinned requirements
 train: $(INSTALLED) ## train on data/dates into runs/dates, or go on where it stopped
 	$(BIN)/python train.py --resume
 
-test: $(TEST_INSTALLED) ## run the tests, on all cores: some ten minutes on two
-	$(PYTEST) -m "not long"
+test: $(TEST_INSTALLED) ## run the tests but the slow ones, on all cores: under ten minutes on two
+	$(PYTEST) -m "not slow and not long"
 
-test-all: test ## run the long tests as well: the installed package, every environment, the notebook
-	$(PYTEST) -m long
+test-all: test ## run the slow tests as well: browsers, kills, soaks, the installed package, notebooks
+	$(PYTEST) -m "slow or long"
 
 check: $(INSTALLED) ## lint, format, the direction of imports, and types
 	$(BIN)/ruff check .

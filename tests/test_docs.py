@@ -92,9 +92,8 @@ def test_the_picture_of_the_floors_is_the_contract(name):
 def test_every_page_of_the_course_is_there_in_korean():
     names = {path.name for path in (ROOT / "docs" / "course").glob("*.md")}
     assert names == {path.name for path in (ROOT / "docs" / "ko").glob("*.md")}
-    listed = re.findall(
-        r"^\| \d+ \| \[[^]]*\]\(([^)]*)\)", (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8"), re.M
-    )
+    contents = (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \d+ \| \[[^]]*\]\(([^)]*)\)", contents, re.M)
     assert sorted(listed, key=lambda name: int(name.split("-")[0])) == listed
     assert set(listed) == names - {"README.md"}
 

@@ -5,11 +5,12 @@ import re
 
 import pytest
 
-from tests.test_docs import PAGES, python_blocks
+from tests.test_docs import PAGES
 
 griffe = pytest.importorskip("griffe", reason="griffe reads the docstrings")
 
 from docs.making import reference  # noqa: E402
+from docs.making.blocks import blocks_of  # noqa: E402
 
 PACKAGE = reference.load()
 NAMES = [name for page in reference.public_pages() for name in page["names"]]
@@ -35,8 +36,8 @@ def test_what_the_pages_import_is_public():
     """A reader may use what a page shows; private modules and constants aside."""
     imported = set()
     for page in PAGES:
-        for _, code, _ in python_blocks(page.read_text(encoding="utf-8")):
-            for node in ast.walk(ast.parse(code)):
+        for block in blocks_of(page.read_text(encoding="utf-8")):
+            for node in ast.walk(ast.parse(block.code)):
                 if isinstance(node, ast.ImportFrom) and node.module.startswith("keras_attention"):
                     imported |= {f"{node.module}.{alias.name}" for alias in node.names}
     public = {reference.object_at(PACKAGE, name).path for name in NAMES}

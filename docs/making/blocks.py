@@ -1,7 +1,7 @@
 """The Python blocks of a page, and running them: for the tests, the pictures and the notebooks.
 
-A block that starts with ```python is run, in the order of the page; the blocks of a page share their
-names. A comment on the line above a block changes that:
+A block that starts with ```python is run, in the order of the page; the blocks of a page share
+their names. A comment on the line above a block changes that:
 
     <!-- not run: needs a trained run -->
 

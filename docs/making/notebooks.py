@@ -1,9 +1,9 @@
 """Notebooks from the course: `python -m docs.making.notebooks [--out build/notebooks]`.
 
-One notebook a page, in both languages: prose becomes cells of Markdown, Python blocks become cells of
-code, in their order. The pages are the only source, so nothing here is edited by hand, and nothing is
-committed. A notebook needs a clone of the project with its requirements; it runs in a folder of its own
-and reads the clone's data.
+One notebook a page, in both languages: prose becomes cells of Markdown, Python blocks become cells
+of code, in their order. The pages are the only source, so nothing here is edited by hand, and
+nothing is committed. A notebook needs a clone of the project with its requirements; it runs in a
+folder of its own and reads the clone's data.
 """
 
 from __future__ import annotations

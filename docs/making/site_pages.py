@@ -17,7 +17,9 @@ DOCS = pathlib.Path(__file__).resolve().parents[1]
 MATH = re.compile(r"^```math\n(.*?)^```$", re.M | re.S)
 MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.M | re.S)
 MARK = re.compile(r"^<!-- (?:not run|shortened in tests): .*-->\n", re.M)
-LINK = re.compile(r"(?<!!)\[([^\]\n]*(?:\n[^\]\n]*)?)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)]*)?\)")
+LINK = re.compile(
+    r"(?<!!)\[([^\]\n]*(?:\n[^\]\n]*)?)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)]*)?\)"
+)
 NODE = re.compile(r'^(\w+)(?:\["(.*?)"\]|\[(.*?)\])?$', re.S)
 EDGE = re.compile(r'\s*(?:-->|--\s*(?:"(.*?)"|([^"]*?))\s*-->)\s*')
 

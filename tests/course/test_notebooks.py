@@ -21,7 +21,7 @@ def code_of(notebook) -> list[str]:
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@pytest.mark.parametrize("page", [*PAGES, *KOREAN], ids=lambda page: f"{page.parent.name}/{page.stem}")
+@pytest.mark.parametrize("page", [*PAGES, *KOREAN], ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_a_notebook_holds_the_page_s_blocks_and_its_prose(page):
     text = page.read_text(encoding="utf-8")
     notebook = notebooks.notebook_of(page)
@@ -30,8 +30,10 @@ def test_a_notebook_holds_the_page_s_blocks_and_its_prose(page):
     assert code_of(notebook) == [notebooks.FIRST_CELL, *run]
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert re.findall(r"^#+ .*", text, re.M)[0] in prose
-    assert "<details>" not in prose and "```math" not in prose and ".md)" not in re.sub(
-        r"\]\(\.\./[^)]*\)", "", prose
+    assert (
+        "<details>" not in prose
+        and "```math" not in prose
+        and ".md)" not in re.sub(r"\]\(\.\./[^)]*\)", "", prose)
     )
     last = [line for line in text.splitlines() if line][-1]
     assert last in prose

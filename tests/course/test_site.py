@@ -78,7 +78,8 @@ def test_links_and_pictures_lead_somewhere(site, pages):
             if parts.scheme or parts.netloc:
                 assert target in page.links, f"{path.name} loads {target}"
                 continue
-            file = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
+            named = urllib.parse.unquote(parts.path)
+            file = (path.parent / named).resolve() if named else path
             file = file / "index.html" if file.is_dir() else file
             assert file.is_file(), f"{path.name} refers to {target}"
             if parts.fragment and file.suffix == ".html":
@@ -89,7 +90,7 @@ def test_links_and_pictures_lead_somewhere(site, pages):
 @pytest.mark.slow
 @pytest.mark.long
 def test_nothing_of_the_source_s_own_language_is_left(pages):
-    for path, page in pages.items():
+    for path in pages:
         text = path.read_text(encoding="utf-8")
         assert "```" not in text and 'class="mermaid"' not in text, path.name
     by_name = {f"{path.parent.name}/{path.stem}": page for path, page in pages.items()}

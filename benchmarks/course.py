@@ -12,8 +12,8 @@ import sys
 
 from benchmarks.result_files import ROOT, add_out_option, write_results
 from keras_attention.commands import load_translator
+from keras_attention.folders.run_folder import is_finished, read_metrics
 from keras_attention.pairs.pair_files import read_pairs
-from keras_attention.readers.run_folder import is_finished, read_metrics
 
 SEEDS = (1, 2, 3)
 MONTHS = {

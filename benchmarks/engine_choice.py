@@ -7,14 +7,13 @@ median rates and their ratio. Some ten minutes on two cores.
 """
 
 import argparse
-import json
-import pathlib
 import statistics
 import sys
 import time
 
 import numpy as np
 
+from benchmarks.result_files import add_out_option, write_results
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 
@@ -62,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--out", type=pathlib.Path, help="also write the rows as JSON")
+    add_out_option(parser, "engine_choice")
     options = parser.parse_args()
     divide_cores()
     import_tensorflow_quietly()
@@ -98,8 +97,7 @@ def main() -> None:
                 f"| {ratio:.2f} |",
                 flush=True,
             )
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
 
 
 if __name__ == "__main__":

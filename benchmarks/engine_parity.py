@@ -9,19 +9,17 @@ best two hypotheses are closer than the tolerance. About five minutes on two cor
 
 import argparse
 import itertools
-import json
-import pathlib
 import sys
 
 import numpy as np
 
+from benchmarks.result_files import add_out_option, write_results
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 
 SIZES = 12, 11  # ids of source and target
 SOURCES, LONGEST_SOURCE, LONGEST_OUTPUT = 200, 24, 10
 BEAM_WIDTH = 5
 TOLERANCE = 1e-5
-RESULTS = pathlib.Path(__file__).parent / "results" / "engine_parity.json"
 
 
 def kinds():
@@ -102,7 +100,7 @@ def row_of(options: dict, seed: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=pathlib.Path, default=RESULTS, help="the rows as JSON")
+    add_out_option(parser, "engine_parity")
     parser.add_argument("--seed", type=int, default=0, help="of weights and sources")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth kind")
     options = parser.parse_args()
@@ -110,7 +108,7 @@ def main() -> None:
     rows = [
         row_of(kind, options.seed + i) for i, kind in enumerate(list(kinds())[:: options.every])
     ]
-    options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, rows)
     print("| attention | kinds | same text | near ties | log-probability | attention |")
     print("|---|---|---|---|---|---|")
     for attention in dict.fromkeys(row["attention"] for row in rows):

@@ -9,7 +9,7 @@ import argparse
 import pathlib
 
 from benchmarks.result_files import add_out_option, write_results
-from keras_attention.readers.export_layout import read_manifest
+from keras_attention.folders.export_layout import read_manifest
 
 
 def main() -> None:

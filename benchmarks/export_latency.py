@@ -80,11 +80,11 @@ def _calls(export: pathlib.Path, run: pathlib.Path, sentence: str) -> dict:
     """What to time: name → a function without arguments that returns the answer."""
     import tensorflow as tf
 
+    from keras_attention.folders.export_layout import described_version, read_manifest
+    from keras_attention.folders.saved_model_files import load_saved_model
     from keras_attention.readers.engine_reader import EngineReader
-    from keras_attention.readers.export_layout import described_version, read_manifest
     from keras_attention.readers.litert_reader import LiteRTReader
     from keras_attention.readers.run_reader import RunReader
-    from keras_attention.readers.saved_model_files import load_saved_model
     from keras_attention.readers.translator import Translator
 
     manifest = read_manifest(export)

@@ -34,8 +34,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.result_files import RESULTS, write_results  # noqa: E402
 from keras_attention.config import Config, read_config_file  # noqa: E402
 from keras_attention.evaluation.confidence import expected_calibration_error  # noqa: E402
+from keras_attention.folders.run_folder import is_finished, read_metrics, write_metrics  # noqa: E402
 from keras_attention.pairs.splits import load_splits  # noqa: E402
-from keras_attention.readers.run_folder import is_finished, read_metrics, write_metrics  # noqa: E402
 
 # Test WER of the shared task's attention LSTM (fairseq), tuned for each language by its organisers
 # (Gorman et al., 2020).

@@ -13,7 +13,7 @@ import sys
 
 from benchmarks.g2p import prepare
 from benchmarks.result_files import ROOT, add_out_option, write_results
-from keras_attention.readers.run_folder import is_finished, read_metrics
+from keras_attention.folders.run_folder import is_finished, read_metrics
 
 FIVE = ("fre", "geo", "hun", "jpn", "kor")
 THREE = ("fre", "geo", "hun")

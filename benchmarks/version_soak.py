@@ -1,6 +1,6 @@
 """Versions that come slowly, broken, repaired, whole and go again, while a server is asked.
 
-    python benchmarks/version_soak.py EXPORT [--minutes 20] [--rate R] [--kill] [--out FILE]
+    python -m benchmarks.version_soak EXPORT [--minutes 20] [--rate R] [--kill] [--out FILE]
 
 Sends R requests a second at even intervals (by default 70 % of the peak, measured first), some of
 them broken, with clients beside it that send a byte a second, and in every minute
@@ -34,26 +34,16 @@ import time
 import urllib.request
 from collections.abc import Awaitable, Callable
 
-try:
-    from benchmarks.serving_load import (
-        TEXTS,
-        Connection,
-        Load,
-        closed_loop,
-        request_for,
-        resident_megabytes,
-    )
-except ImportError:  # started as a script
-    from serving_load import (
-        TEXTS,
-        Connection,
-        Load,
-        closed_loop,
-        request_for,
-        resident_megabytes,
-    )
+from benchmarks.result_files import ROOT, add_out_option, write_results
+from benchmarks.serving_load import (
+    TEXTS,
+    Connection,
+    Load,
+    closed_loop,
+    request_for,
+    resident_megabytes,
+)
 
-ROOT = pathlib.Path(__file__).parent.parent
 LATEST_SECONDS = 30
 BROKEN = b'{"instances": ["a"'  # every hundredth body
 
@@ -319,15 +309,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--kill", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path)
+    add_out_option(parser, "version_soak")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:  # versions come and go in a copy
         copy = pathlib.Path(folder) / "export"
         shutil.copytree(options.export, copy)
         report = asyncio.run(soak(copy, options.minutes, options.rate, options.kill))
     print(json.dumps(report, indent=1))
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_results(options.out, report)
     late = report["latest"] > LATEST_SECONDS
     if report["lost"] or report["refused"] or late or report["metrics_add_up"] is False:
         sys.exit(1)

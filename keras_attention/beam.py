@@ -34,8 +34,8 @@ from typing import Any, NamedTuple
 from keras_attention._runtime.command_line import Parser, exit_with_user_errors
 from keras_attention._runtime.installation import missing_extra
 from keras_attention.errors import UserError
+from keras_attention.folders.export_layout import read_manifest
 from keras_attention.pairs.lines import is_blank, strip_line
-from keras_attention.readers.export_layout import read_manifest
 from keras_attention.readers.translator import Translator, needs_tensorflow
 
 

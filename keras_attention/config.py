@@ -51,7 +51,10 @@ class Config:
     out: str = _option("runs/dates", "Run", "the run folder to write")
     seed: int = _option(1, "Run", "of initial weights, dropout, batch order and the split", least=0)
     resume: bool = _option(
-        False, "Run", "go on where the run in --out stopped; starts afresh where there is none"
+        False,
+        "Run",
+        "go on where the run in --out stopped, or for more --epochs; starts afresh where there is "
+        "no run",
     )
     overwrite: bool = _option(False, "Run", "replace the run in --out")
 
@@ -222,6 +225,17 @@ class Config:
             return self.epochs
         return min(max(math.ceil(DEFAULT_STEPS / batches), LEAST_EPOCHS), MOST_EPOCHS)
 
+    def filled_in(self, name: Literal["epochs", "longest_output"]) -> int:
+        """A number that training fills in where it is left open, in the config of a run.
+
+        Raises:
+            ValueError: it is still open.
+        """
+        number: int | None = getattr(self, name)
+        if number is None:
+            raise ValueError(f"{name} must be filled in, as in a run. Received: {name}=None")
+        return number
+
     def to_json(self) -> str:
         # ASCII, since a path may hold bytes that are no UTF-8.
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
@@ -295,6 +309,9 @@ def type_of(field: dataclasses.Field) -> tuple[type, bool]:
 def read_config_file(path: str | pathlib.Path) -> dict:
     """The fields that a JSON file gives, each checked by itself.
 
+    Args:
+        path: A JSON file of one object, whose keys are fields of `Config`; UTF-8.
+
     Raises:
         UserError: the file is missing, is not a JSON object, names a field twice or one that this
             version does not know, or a value is not allowed; the message begins with the path.
@@ -361,6 +378,9 @@ def merge(file_fields: dict, flags: dict) -> Config:
 
 def load_config(path: str | pathlib.Path) -> Config:
     """The config of a run folder's `config.json`.
+
+    Args:
+        path: The file.
 
     Raises:
         UserError: as `read_config_file`; also if a field is missing that every version wrote.

@@ -112,7 +112,7 @@ def test_long_texts_are_translated_few_at_a_time(export, monkeypatch):
     assert [result.text for result in results] == [
         translation.text for translation in Translator.load(export).translate(texts)
     ]
-    assert sorted(sizes[:3]) == [1, 1, 3]
+    assert sorted(sizes[:2]) == [2, 3]
 
 
 def test_mistakes_are_told_before_anything_runs(export, tmp_path):
@@ -127,6 +127,8 @@ def test_mistakes_are_told_before_anything_runs(export, tmp_path):
         done = call(bulk.main, [export, tmp_path / "in.txt", *out, *options])
         assert (done.status, done.out) == (2, "") and done.err.startswith(f"error: {message}")
         assert done.err.count("\n") == 1
+    done = call(bulk.main, [export, tmp_path / "in.txt", "--direct_num_workers", "1"])
+    assert done.err == "error: the following arguments are required: --output\n"
     done = call(bulk.main, [export, tmp_path, *out])
     assert done.status == 2 and done.err.startswith(f"error: {tmp_path}: is a folder; name its fil")
     nothing = call(bulk.main, [export, tmp_path / "none*", *out])

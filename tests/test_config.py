@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from keras_attention.config import (
     DEFAULT_CLIPNORM,
+    RESOLVED_FIELDS,
     Config,
     flag_of,
     load_config,
@@ -220,6 +221,13 @@ def test_every_option_is_documented():
 def test_epochs_left_open_make_enough_steps(batches, epochs):
     assert Config().epochs_for(batches) == epochs
     assert Config(epochs=7).epochs_for(batches) == 7
+
+
+@pytest.mark.parametrize("name", sorted(RESOLVED_FIELDS))
+def test_a_runs_numbers_are_filled_in(name):
+    assert Config(**{name: 7}).filled_in(name) == 7
+    with pytest.raises(ValueError, match=f"Received: {name}=None"):
+        Config().filled_in(name)
 
 
 # --- what a file says wrongly is found whatever else is said

@@ -115,7 +115,7 @@ def _flexible(text: str) -> str:
 
 
 def load() -> tuple[list[Trace], list[str], list[re.Pattern]]:
-    """The traces, the pages that are checked, and patterns of facts that hold on every page."""
+    """The traces, all pages but the reference, and patterns of facts that hold on every page."""
     content = tomllib.loads(TRACES.read_text(encoding="utf-8"))
     traces = [
         Trace(page, text.replace("<name>", name).strip(), content["aliases"], entry.get("holds"))
@@ -125,12 +125,11 @@ def load() -> tuple[list[Trace], list[str], list[re.Pattern]]:
         for text in entry["text"]
         for name in entry.get("names", [""])
     ]
-    later = set(content["later"])
     pages = [
         str(path.relative_to(ROOT))
         for path in [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
     ]
-    pages = [page for page in pages if page not in later and "reference/" not in page]
+    pages = [page for page in pages if "reference/" not in page]
     return traces, pages, [re.compile(pattern) for pattern in content["everywhere"]]
 
 

@@ -40,6 +40,10 @@ class Parser(argparse.ArgumentParser):
         self._looks_like_option: str | None = None
         self._marked = False
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._look_for_options(self._with_marks(args))
+        return super().parse_args(args, namespace)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self._marked:  # by `parse_intermixed_args`, which comes here twice
             return super().parse_known_args(args, namespace)
@@ -47,6 +51,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
         given = self._with_marks(args)
+        self._look_for_options(given)
         self._marked = True
         try:
             options = super().parse_intermixed_args(given, namespace)
@@ -59,13 +64,16 @@ class Parser(argparse.ArgumentParser):
         if "--" in given:
             end = given.index("--")
             given[end:] = [_VERBATIM + argument for argument in given[end + 1 :]]
-        self._looks_like_option = next(filter(self._is_unknown_option, given), None)
         return given
+
+    def _look_for_options(self, given: Sequence[str]) -> None:
+        self._looks_like_option = next(filter(self._is_unknown_option, given), None)
 
     def _is_unknown_option(self, argument: str) -> bool:
         return (
             len(argument) > 1
             and argument.startswith("-")
+            and " " not in argument  # argparse takes it for a value
             and argument.partition("=")[0] not in self._option_string_actions
             and not self._negative_number_matcher.match(argument)
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -78,7 +77,7 @@ def make_folder(path: str | pathlib.Path) -> pathlib.Path:
 def _create_beside(path: pathlib.Path) -> pathlib.Path:
     """An empty file of a name of its own; the system gives it the mode of any new file."""
     while True:
-        name = f"{_UNFINISHED}{secrets.token_hex(4)}{path.name}"
+        name = f"{_UNFINISHED}{os.urandom(4).hex()}{path.name}"
         temporary = path.with_name(name)
         try:  # `tempfile` would make it readable to its owner only
             temporary.touch(mode=0o666, exist_ok=False)

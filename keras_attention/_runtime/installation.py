@@ -17,14 +17,12 @@ _EXTRA_OF = {
     "rapidfuzz": "translate",
     "safetensors": "translate",
     "threadpoolctl": "translate",
+    "koreanize_matplotlib": "translate",
     "matplotlib": "translate",
     "uvicorn": "serve",
     "httptools": "serve",
-    "starlette": "serve",
 }
-_APPLICATION = frozenset(
-    ("tensorflow", "keras", "ai_edge_litert", "babel", "koreanize_matplotlib", "scipy")
-)
+_APPLICATION = frozenset(("tensorflow", "keras", "ai_edge_litert", "babel", "sentencepiece"))
 
 
 def is_clone() -> bool:

@@ -18,7 +18,7 @@ from keras_attention.errors import UserError
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # no type can say that a module may be missing
     import msvcrt
 
 _held = threading.local()

@@ -26,5 +26,5 @@ def describe(error: OSError, otherwise: str) -> str:
     what = error.strerror or str(error) or type(error).__name__
     if error.filename is not None:
         what = f"{error.filename}: {what}"
-    advice = _ADVICE.get(error.errno)
+    advice = None if error.errno is None else _ADVICE.get(error.errno)
     return f"{what}; {advice}, or {otherwise}" if advice else f"{what}; {otherwise}"

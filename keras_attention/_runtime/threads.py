@@ -15,7 +15,8 @@ def divide_cores() -> None:
 
     The operations of a training step are many and small, and the two directions of the encoder, or
     the two products of a gradient, can run side by side. TensorFlow's own division, every
-    operation on all cores, is slower, see docs/scaling.md. The results are the same.
+    operation on all cores, is slower, see docs/scaling.md. The results are the same but for
+    rounding.
 
     It has an effect before TensorFlow is first used. What the environment says already, in
     TensorFlow's own variables, stays.

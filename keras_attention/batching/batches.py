@@ -137,18 +137,27 @@ def training_batches(
             yield batch._replace(source_ids=source_ids.astype(np.int32))
 
 
-def evaluation_batches(pairs: EncodedPairs, batch_size: int) -> Iterator[Batch]:
-    """All pairs once, by length, nothing replaced."""
-    for rows in rows_by_length(*_lengths(pairs), batch_size, np.arange(len(pairs.source))):
+def evaluation_batches(
+    pairs: EncodedPairs, batch_size: int, positions: int = POSITIONS_PER_BATCH
+) -> Iterator[Batch]:
+    """All pairs once, by length, nothing replaced; `positions` as in `rows_by_length`."""
+    order = np.arange(len(pairs.source))
+    for rows in rows_by_length(*_lengths(pairs), batch_size, order, positions):
         yield make_batch(pairs, rows)
 
 
 def rows_by_length(
-    source_lengths: np.ndarray, target_lengths: np.ndarray, batch_size: int, order: np.ndarray
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    batch_size: int,
+    order: np.ndarray,
+    positions: int = POSITIONS_PER_BATCH,
 ) -> list[np.ndarray]:
     """Row numbers in batches of similar length; `order` decides among rows of equal lengths.
 
-    How many batches there are, and of what lengths, does not depend on `order`.
+    A batch has at most `batch_size` rows and, unless it is of a single row, `positions` positions
+    of its longer side, padding counted. How many batches there are, and of what lengths, does not
+    depend on `order`.
     """
     by_length = np.lexsort((target_lengths[order], source_lengths[order]))
     rows = order[by_length]
@@ -156,7 +165,7 @@ def rows_by_length(
     batches, first, widest = [], 0, 0
     for row, width in enumerate(widths.tolist()):
         widest = max(widest, width)
-        full = row - first == batch_size or (row - first + 1) * widest > POSITIONS_PER_BATCH
+        full = row - first == batch_size or (row - first + 1) * widest > positions
         if full and row > first:
             batches.append(rows[first:row])
             first, widest = row, width

@@ -52,16 +52,17 @@ def survey(pairs: Iterable[Pair], config: Config, block_size: int) -> Survey:
     count = batches = longest = 0
     for block in in_blocks(pairs, block_size):
         digest.update(block)
-        lengths = ([], [])
+        lengths: tuple[list[int], list[int]] = ([], [])
         for pair in block:
-            for side in range(2):
-                split = empty[side].split(pair[side])
+            for side, text in enumerate((pair.source, pair.target)):
+                split = empty[side].split(text)
                 tokens[side].update(split)
                 lengths[side].append(len(split))
         count += len(block)
         longest = max(longest, *lengths[1])
         order = np.arange(len(block))
-        batches += len(rows_by_length(*map(np.array, lengths), config.batch_size, order))
+        sources, targets = map(np.array, lengths)
+        batches += len(rows_by_length(sources, targets, config.batch_size, order))
     source, target = (
         dataclasses.replace(side, tokens=tuple(sorted(found)))
         for side, found in zip(empty, tokens, strict=True)

@@ -16,7 +16,7 @@ from keras_attention.errors import UserError
 from keras_attention.explanation import PARTS
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import read_pairs
-from keras_attention.pairs.splits import Splits, load_part, open_splits
+from keras_attention.pairs.splits import Splits, StreamedSplits, load_part, open_splits
 
 if TYPE_CHECKING:  # so that --help and mistakes need no TensorFlow
     from keras_attention.explanation.reporting.report import Report
@@ -99,7 +99,7 @@ def _pairs(options: argparse.Namespace, config: Config) -> list[Pair]:
         return load_part(config.data, "test", config.seed, *kinds)
 
 
-def _splits(config: Config) -> Splits:
+def _splits(config: Config) -> Splits | StreamedSplits:
     """All that the run was trained on; large training data stay in their files."""
     with _told_what_to_do("leave out --train-baselines"):
         return open_splits(

@@ -10,6 +10,7 @@ import pathlib
 
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
+from keras_attention.errors import UserError
 
 
 def run(arguments: list[str]) -> None:
@@ -17,6 +18,7 @@ def run(arguments: list[str]) -> None:
     run_folder = pathlib.Path(options.run)
     name = run_folder.resolve().name
     out = pathlib.Path(options.out or pathlib.Path("exports") / name)
+    _check_utf8(name, out)
 
     import_tensorflow_quietly()
     from keras_attention.export.exporter import (
@@ -84,6 +86,18 @@ def _parse(arguments: list[str]):
         "(default: 524288)",
     )
     return parser.parse_args(arguments)
+
+
+def _check_utf8(name: str, out: pathlib.Path) -> None:
+    """TensorFlow takes paths as UTF-8 only, and would fail in the middle of the work."""
+    for place, path in (("--out", str(out.absolute())), ("RUN", name)):
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UserError(
+                f"{place}: {path} is not UTF-8, and TensorFlow writes no other paths; choose "
+                "another folder"
+            ) from None
 
 
 def _print_table(rows) -> None:

@@ -11,8 +11,8 @@ import socket
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
 from keras_attention.errors import UserError
+from keras_attention.folders.export_layout import read_manifest
 from keras_attention.pairs.pair_files import read_pairs
-from keras_attention.readers.export_layout import read_manifest
 from keras_attention.serving.listening import is_loopback, listen
 
 EXAMPLES_SHOWN = 12

@@ -14,25 +14,23 @@ import sys
 import tempfile
 import time
 
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.checks.check import quick_findings
 from keras_attention.commands.training_options import parse_training_config
 from keras_attention.config import DEFAULT_DATA
 from keras_attention.errors import UserError
-from keras_attention.pairs.splits import open_splits
-from keras_attention.readers.run_folder import (
+from keras_attention.folders.run_folder import (
     ATTENTION,
-    CHECKPOINT,
     check_startable,
-    is_finished,
     is_run,
-    read_metrics,
     resumption_of,
     write_metrics,
 )
-from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
+from keras_attention.pairs.splits import Splits, open_splits
 from keras_attention.training.cluster import task_of_environment
+from keras_attention.training.resumption import finished_metrics
 
 PLOTTED = 6
 
@@ -46,30 +44,34 @@ def run(arguments: list[str]) -> None:
     splits = open_splits(config.data, config.seed, *kinds, in_memory=config.shuffle_buffer)
     task = task_of_environment()
     if task.is_chief:
-        check_startable(config)
-    in_memory = isinstance(splits.train, list)  # to look at more would take the memory after all
-    if in_memory:
-        for finding in quick_findings(splits, *kinds, config.source_form, config.data):
-            print(f"warning: {finding.place}: {finding.message}", file=sys.stderr)
-    out = pathlib.Path(config.out)
-    if config.resume and is_finished(out):
-        read_progress_of(out / CHECKPOINT, config.data, fingerprint_of_splits(splits))
-        print(f"{out} is finished already")
-        test = read_metrics(out)["test"]
-    elif task.is_chief:
-        try:
-            metrics = _train(config, splits, task, started)
-        except KeyboardInterrupt as stop:
-            if is_run(out):
-                stop.add_note(f"go on with `{resumption_of(out)}`")
-            raise
-        write_metrics(out, metrics)
-        test = metrics["test"]
+        with folder_lock(config.out):
+            test = _train_run(config, splits, task, started)
     else:  # Another process writes the run; what is written here is thrown away.
         with tempfile.TemporaryDirectory() as folder:
             aside = dataclasses.replace(config, out=folder, resume=False, overwrite=False)
             test = _train(aside, splits, task, started)["test"]
     print(f"exact match on test: {test['exact_match']:.4f} (n={test['n']})")
+
+
+def _train_run(config, splits, task, started: float) -> dict:
+    """The test's metrics of the run in `config.out`, trained unless it is finished already."""
+    check_startable(config)
+    if isinstance(splits, Splits):  # to look at more would take the memory after all
+        kinds = config.source_tokens, config.target_tokens
+        for finding in quick_findings(splits, *kinds, config.source_form, config.data):
+            print(f"warning: {finding.place}: {finding.message}", file=sys.stderr)
+    metrics = finished_metrics(config, splits, task)
+    if metrics is not None:
+        print(f"{config.out} is finished already")
+        return metrics["test"]
+    try:
+        metrics = _train(config, splits, task, started)
+    except KeyboardInterrupt as stop:
+        if is_run(config.out):
+            stop.add_note(f"go on with `{resumption_of(config.out)}`")
+        raise
+    write_metrics(config.out, metrics)
+    return metrics["test"]
 
 
 def _check_default_data(data: str) -> None:

@@ -6,8 +6,8 @@ import pathlib
 
 from keras_attention.commands import verb_parser
 from keras_attention.errors import UserError
+from keras_attention.folders.export_layout import LITERT, read_manifest
 from keras_attention.pairs.pair_files import read_pairs
-from keras_attention.readers.export_layout import LITERT, read_manifest
 
 EXAMPLES_SHOWN = 12
 

@@ -17,9 +17,9 @@ from keras_attention.config import Config
 from keras_attention.datasets.string_tasks import TASKS, generate
 from keras_attention.evaluation.evaluation import Evaluation
 from keras_attention.evaluation.metrics import pointing_accuracy
+from keras_attention.folders.run_folder import CHECKPOINT, check_startable
 from keras_attention.pairs.alignment import carry_links
 from keras_attention.pairs.splits import Splits, load_splits
-from keras_attention.readers.run_folder import CHECKPOINT, check_startable
 from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
 from keras_attention.training.trainer import train
 
@@ -143,9 +143,9 @@ def compare(
             **{**task.options, **model.options}, seed=seed, out=str(folder), resume=True
         )
         done = folder / RESULT
+        # A result of other options, more epochs included, must not stand in this table.
+        check_startable(config, may_extend=False)
         if done.is_file():
-            # A result of other options must not stand in this comparison's table.
-            check_startable(config)
             read_progress_of(folder / CHECKPOINT, config.data, fingerprints[task.name])
         else:
             result = _train_one(config, task, model, log)
@@ -193,7 +193,9 @@ def _pointing(test: Evaluation, task: Task) -> float | None:
 
 def table(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Header and rows of text, seeds averaged (with the range where there are several)."""
-    lines = [("task", "model", "seeds", "exact match", "pointing", "parameters", "seconds")]
+    lines: list[tuple[str, ...]] = [
+        ("task", "model", "seeds", "exact match", "pointing", "parameters", "seconds")
+    ]
     for task, model in dict.fromkeys((result.task, result.model) for result in results):
         group = [result for result in results if (result.task, result.model) == (task, model)]
         pointing = [result.pointing for result in group if result.pointing is not None]

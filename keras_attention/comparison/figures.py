@@ -163,7 +163,7 @@ def _draw(axes: Axes, results: Sequence[Result], points_of) -> None:
         if max(len(v) for v in values.values()) > 1:
             low, high = ([pick(values[v]) for v in x] for pick in (min, max))
             axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params("x", integer=True)
     axes.grid(color="#e3e7ec", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -10,7 +10,8 @@ Read in this order, it is also the shortest complete description of the model:
 6. `decoder`       one step: a token in, log-probabilities of the next token out
 7. `search`        steps into answers: greedy and beam search
 8. `ensemble`      several models as one
-9. `blas`          one BLAS thread a call, since whole batches run side by side
+9. `calibration`   the score of an answer into the probability that it is right
+10. `blas`         one BLAS thread a call, since whole batches run side by side
 
 Letters in shape comments: n sources (rows), k hypotheses of each, r = n · k, S source length,
 T longest output, E embedding size, U units, u units of one direction, d directions, G gates,

@@ -80,7 +80,7 @@ class Architecture:
             source_size, target_size: Ids of the two vocabularies, reserved ones included.
         """
         units, width = self.units, self.embedding_size
-        shapes = {
+        shapes: dict[str, tuple[int, ...]] = {
             "source_embedding": (source_size, width),
             "target_embedding": (target_size, width),
         }
@@ -106,7 +106,7 @@ class Architecture:
     def _cell(self, name: str, inputs: int, units: int) -> dict[str, tuple[int, ...]]:
         gates = {"lstm": 4, "gru": 3}[self.encoder]
         # A GRU has a bias at its inputs and another at its hidden state ("reset after").
-        bias = (gates * units,) if self.encoder == "lstm" else (2, gates * units)
+        bias: tuple[int, ...] = (gates * units,) if self.encoder == "lstm" else (2, gates * units)
         return {
             f"{name}/kernel": (inputs, gates * units),
             f"{name}/recurrent_kernel": (units, gates * units),

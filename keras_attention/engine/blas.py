@@ -7,6 +7,7 @@ import functools
 import os
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 
 class _Limit:
@@ -19,7 +20,7 @@ class _Limit:
     def __init__(self):
         self.lock = threading.Lock()
         self.calls = 0
-        self.limited = None
+        self.limited: Any = None  # threadpoolctl's, which has no types
 
 
 _limit = _Limit()

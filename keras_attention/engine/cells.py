@@ -5,12 +5,33 @@ A cell's gates lie one behind the other, `(G, d, n, u)`, so that each is one con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 HALF = np.float32(0.5)
 ONE = np.float32(1)
+
+
+class Cell(Protocol):
+    """What the classes below have in common.
+
+    Attributes:
+        gates: G.
+        parts: States that a step carries on.
+        bias: `(G, d, 1, u)`, to add to `x` where `TokenTable` has not done so.
+    """
+
+    gates: int
+    parts: int
+    bias: np.ndarray
+
+    def inputs(self, kernels: Sequence[np.ndarray]) -> np.ndarray:
+        """See `LSTMCell.inputs`."""
+
+    def step(self, x: np.ndarray, states: list[np.ndarray], scratch: np.ndarray) -> None:
+        """See `LSTMCell.step`."""
 
 
 class LSTMCell:
@@ -115,7 +136,11 @@ class GRUCell:
         h += r
 
 
-CELLS = {"lstm": LSTMCell, "gru": GRUCell}
+# From recurrent kernels and biases of the directions, as Keras lays them out.
+CELLS: dict[str, Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], Cell]] = {
+    "lstm": LSTMCell,
+    "gru": GRUCell,
+}
 
 
 class TokenTable:
@@ -127,7 +152,7 @@ class TokenTable:
         kernels: The input kernels of the directions, as Keras lays them out.
     """
 
-    def __init__(self, cell, embedding: np.ndarray, kernels: Sequence[np.ndarray]):
+    def __init__(self, cell: Cell, embedding: np.ndarray, kernels: Sequence[np.ndarray]):
         table = np.matmul(embedding, cell.inputs(kernels)) + cell.bias  # (G, d, V, u)
         gates, directions, size, units = table.shape
         self._rows = np.ascontiguousarray(table.reshape(-1, units), np.float32)
@@ -146,7 +171,7 @@ class TokenTable:
 class Buffer:
     """Memory for `(G, d, n, u)`, taken once and used for any n up to the largest."""
 
-    def __init__(self, cell, directions: int, rows: int, units: int):
+    def __init__(self, cell: Cell, directions: int, rows: int, units: int):
         self._shape = cell.gates, directions, units
         self._memory = np.empty(cell.gates * directions * rows * units, np.float32)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_attention.engine.architecture import Architecture
 from keras_attention.engine.attention import Attention, mask_of
-from keras_attention.engine.cells import CELLS, Buffer, TokenTable
+from keras_attention.engine.cells import CELLS, Buffer, Cell, TokenTable
 from keras_attention.engine.encoder import Encoded, Encoder
 
 # The reserved ids, as `text.vocabulary` numbers them.
@@ -44,7 +44,8 @@ class Model:
         self.target_size = target_size
         self._encoder = Encoder(architecture, weights)
         self.attention = Attention(architecture, weights) if self.has_attention else None
-        self.layers = []
+        self.layers: list[tuple[Cell, TokenTable | np.ndarray]] = []
+        self.peek: np.ndarray | None = None
         for number in range(1, architecture.layers + 1):
             kernel = weights[f"decoder_{number}/kernel"]
             cell = CELLS[architecture.encoder](
@@ -52,12 +53,12 @@ class Model:
             )
             if number == 1:
                 width = architecture.embedding_size
-                inputs = TokenTable(cell, weights["target_embedding"], [kernel[:width]])
-                # A peeky decoder reads the fixed vector behind every embedding.
-                self.peek = cell.inputs([kernel[width:]]) * _HALF if len(kernel) > width else None
+                table = TokenTable(cell, weights["target_embedding"], [kernel[:width]])
+                self.layers.append((cell, table))
+                if len(kernel) > width:  # a peeky decoder reads the fixed vector behind every one
+                    self.peek = cell.inputs([kernel[width:]]) * _HALF
             else:
-                inputs = cell.inputs([kernel]) * _HALF
-            self.layers.append((cell, inputs))
+                self.layers.append((cell, cell.inputs([kernel]) * _HALF))
         self._read_out(weights)
 
     def _read_out(self, weights: dict[str, np.ndarray]) -> None:
@@ -85,40 +86,55 @@ class Model:
         return Progress(self, self._encoder.encode(ids, lengths), lengths, ids.shape[1], hypotheses)
 
 
-@dataclasses.dataclass
-class Memory:
-    """What a decoder remembers of its sources in all steps; first axis n everywhere.
+@dataclasses.dataclass(frozen=True)
+class Attended:
+    """What attention looks at in all steps; first axis n everywhere.
 
     Attributes:
-        keys: `(n, S, U)`, what queries are compared with; None without attention.
+        attention: What looks at it.
+        keys: `(n, S, U)`, what queries are compared with.
         values: `(n, S, U)`, what the context is the weighted sum of. Where the vocabulary is
             smaller than the context, `(n, S, V)`: the affine layer is linear, and the sum of its
             products is the product with the sum.
+        projected: Whether the values are such products.
         mask: see `attention.mask_of`.
         empty: bool `(n,)`, sources without a token; None where there are none.
-        peeked: `(n, V)`, what a fixed vector adds to the logits.
-        gates: `(G, 1, n, U)`, what it adds to the gates of the first layer.
     """
 
-    keys: np.ndarray | None = None
-    values: np.ndarray | None = None
-    mask: np.ndarray | None = None
-    empty: np.ndarray | None = None
-    peeked: np.ndarray | None = None
-    gates: np.ndarray | None = None
+    attention: Attention
+    keys: np.ndarray
+    values: np.ndarray
+    projected: bool
+    mask: np.ndarray | None
+    empty: np.ndarray | None
 
-    def take(self, sources: np.ndarray) -> Memory:
+    def take(self, sources: np.ndarray) -> Attended:
         """The same of some sources only."""
-        same = self.values is self.keys
-        parts = {
-            field.name: None if (part := getattr(self, field.name)) is None else part[sources]
-            for field in dataclasses.fields(self)
-            if field.name not in ("gates", "values")
-        }
-        gates = None if self.gates is None else self.gates[:, :, sources]
-        if same or self.values is None:
-            return Memory(**parts, values=parts["keys"], gates=gates)
-        return Memory(**parts, values=self.values[sources], gates=gates)
+        keys = self.keys[sources]
+        return dataclasses.replace(
+            self,
+            keys=keys,
+            values=keys if self.values is self.keys else self.values[sources],
+            mask=None if self.mask is None else self.mask[sources],
+            empty=None if self.empty is None else self.empty[sources],
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Peeked:
+    """What a fixed vector, which every step sees, adds in all of them.
+
+    Attributes:
+        logits: `(n, V)`, to the logits.
+        gates: `(G, 1, n, U)`, to the gates of the first layer.
+    """
+
+    logits: np.ndarray
+    gates: np.ndarray
+
+    def take(self, sources: np.ndarray) -> Peeked:
+        """The same of some sources only."""
+        return Peeked(self.logits[sources], self.gates[:, :, sources])
 
 
 class Progress:
@@ -140,8 +156,8 @@ class Progress:
     ):
         self._model = model
         self.width = width if model.has_attention else 0
-        self._projected = False
-        self._memory = self._remember(encoded, lengths, width)
+        self._attended = _attended(model, encoded, lengths, width)
+        self._peeked = _peeked(model, encoded)
         self._states = [
             [np.repeat(part, hypotheses, axis=0)[None] for part in state]
             for state in encoded.states
@@ -149,30 +165,6 @@ class Progress:
         cell, rows = model.layers[0][0], len(lengths) * hypotheses
         units = model.architecture.units
         self._x, self._scratch = (Buffer(cell, 1, rows, units) for _ in range(2))
-
-    def _remember(self, encoded: Encoded, lengths: np.ndarray, width: int) -> Memory:
-        model = self._model
-        if model.has_attention:
-            outputs = encoded.outputs
-            values, size = outputs, model.from_context.shape[1]
-            if size < outputs.shape[-1]:
-                self._projected = True
-                values = np.matmul(outputs.reshape(-1, outputs.shape[-1]), model.from_context)
-                values = values.reshape(*outputs.shape[:2], size)
-            empty = lengths == 0
-            return Memory(
-                keys=model.attention.keys(outputs),
-                values=values,
-                mask=mask_of(lengths, width),
-                empty=empty if empty.any() else None,
-            )
-        if model.architecture.attention == "peeky":
-            fixed = encoded.states[-1][0]  # (n, U)
-            return Memory(
-                peeked=np.matmul(fixed, model.from_context),
-                gates=np.matmul(fixed[None], model.peek),
-            )
-        return Memory()
 
     def advance(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """One step.
@@ -195,39 +187,68 @@ class Progress:
         """Goes on with these hypotheses, rows of the last step; and with these sources only."""
         self._states = [[part[:, rows] for part in state] for state in self._states]
         if sources is not None:
-            self._memory = self._memory.take(sources)
+            self._attended = self._attended and self._attended.take(sources)
+            self._peeked = self._peeked and self._peeked.take(sources)
 
     def _recur(self, tokens: np.ndarray) -> np.ndarray:
         x, scratch = self._x.of(len(tokens)), self._scratch.of(len(tokens))
-        hidden = None
+        below = tokens[None]  # (1, r), and from the first layer on (1, r, U)
         for (cell, inputs), states in zip(self._model.layers, self._states, strict=True):
-            if hidden is None:
-                gates = inputs.look_up(inputs.places(tokens[None]), x)
-                if self._memory.gates is not None:
-                    each = gates.reshape(cell.gates, self._memory.gates.shape[2], -1, x.shape[-1])
-                    each += self._memory.gates.transpose(0, 2, 1, 3)  # (G, n, k, U)
+            if isinstance(inputs, TokenTable):
+                gates = inputs.look_up(inputs.places(below), x)
+                if self._peeked is not None:
+                    added = self._peeked.gates
+                    each = gates.reshape(cell.gates, added.shape[2], -1, x.shape[-1])
+                    each += added.transpose(0, 2, 1, 3)  # (G, n, k, U)
             else:
-                gates = np.matmul(hidden, inputs, out=x)
+                gates = np.matmul(below, inputs, out=x)
                 gates += cell.bias
             cell.step(gates, states, scratch)
-            hidden = states[0]
-        return hidden[0]
+            below = states[0]
+        return below[0]
 
     def _look(self, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Hidden states `(r, U)` into what the read-out begins with, and attention weights."""
-        model, memory = self._model, self._memory
+        model, attended = self._model, self._attended
         features = np.matmul(hidden, model.from_state)
-        if model.has_attention:
-            weights = model.attention.weights(hidden, memory.keys, memory.mask)  # (n, k, S)
-            if memory.empty is not None:
-                weights[memory.empty] = 0.0
-            context = np.matmul(weights, memory.values).reshape(len(hidden), -1)
-            features += context if self._projected else np.matmul(context, model.from_context)
+        if attended is not None:
+            weights = attended.attention.weights(hidden, attended.keys, attended.mask)  # (n, k, S)
+            if attended.empty is not None:
+                weights[attended.empty] = 0.0
+            context = np.matmul(weights, attended.values).reshape(len(hidden), -1)
+            features += context if attended.projected else np.matmul(context, model.from_context)
             return features, weights.reshape(len(hidden), -1)
-        if memory.peeked is not None:
-            each = features.reshape(len(memory.peeked), -1, features.shape[-1])
-            each += memory.peeked[:, None]
+        if self._peeked is not None:
+            each = features.reshape(len(self._peeked.logits), -1, features.shape[-1])
+            each += self._peeked.logits[:, None]
         return features, None
+
+
+def _attended(model: Model, encoded: Encoded, lengths: np.ndarray, width: int) -> Attended | None:
+    outputs = encoded.outputs
+    if model.attention is None or outputs is None:
+        return None
+    size, units = model.from_context.shape[1], outputs.shape[-1]
+    values, projected = outputs, size < units
+    if projected:
+        values = np.matmul(outputs.reshape(-1, units), model.from_context)
+        values = values.reshape(*outputs.shape[:2], size)
+    empty = lengths == 0
+    return Attended(
+        model.attention,
+        keys=model.attention.keys(outputs),
+        values=values,
+        projected=projected,
+        mask=mask_of(lengths, width),
+        empty=empty if empty.any() else None,
+    )
+
+
+def _peeked(model: Model, encoded: Encoded) -> Peeked | None:
+    if model.peek is None:
+        return None
+    fixed = encoded.states[-1][0]  # (n, U)
+    return Peeked(np.matmul(fixed, model.from_context), np.matmul(fixed[None], model.peek))
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.cells import CELLS, Buffer, TokenTable
+from keras_attention.engine.cells import CELLS, Buffer, Cell, TokenTable
 
 
 class Encoded(NamedTuple):
@@ -36,7 +36,7 @@ class Encoder:
         reversed_ = architecture.reverse_source
         # Of a reversed source the first direction begins at the end, the other at the start.
         self._backwards = (reversed_, not reversed_)[: len(architecture.directions)]
-        self._layers = []
+        self._layers: list[tuple[Cell, TokenTable | np.ndarray]] = []
         for number in range(1, architecture.layers + 1):
             names = [f"encoder_{number}/{direction}" for direction in architecture.directions]
             recurrent, biases, kernels = (
@@ -45,10 +45,10 @@ class Encoder:
             )
             cell = CELLS[architecture.encoder](recurrent, biases)
             if number == 1:
-                inputs = TokenTable(cell, weights["source_embedding"], kernels)
-            else:
-                inputs = cell.inputs(kernels) * np.float32(0.5)  # they meet doubled states
-            self._layers.append((cell, inputs))
+                table = TokenTable(cell, weights["source_embedding"], kernels)
+                self._layers.append((cell, table))
+            else:  # it meets doubled states
+                self._layers.append((cell, cell.inputs(kernels) * np.float32(0.5)))
 
     def encode(self, ids: np.ndarray, lengths: np.ndarray) -> Encoded:
         """Reads a batch.
@@ -58,37 +58,50 @@ class Encoder:
             lengths: int `(n,)`, tokens of each row.
         """
         architecture = self._architecture
-        outputs, states = None, []
+        below, outputs, states = ids, None, []
         for number, (cell, inputs) in enumerate(self._layers, 1):
             looked_at = architecture.has_attention or number < architecture.layers
-            outputs, state = self._read(cell, inputs, ids, outputs, lengths, looked_at)
+            outputs, state = self._read(cell, inputs, below, lengths, looked_at)
+            if outputs is not None:
+                below = outputs
             if architecture.initial_state == "hidden" and cell.parts == 2:
                 state[1][:] = 0.0  # c: only h is handed over
             states.append(state)
         return Encoded(outputs, states)
 
-    def _read(self, cell, inputs, ids, below, lengths, looked_at: bool):
-        """One layer over all positions; rows that have ended keep their states."""
+    def _read(
+        self,
+        cell: Cell,
+        inputs: TokenTable | np.ndarray,
+        below: np.ndarray,
+        lengths: np.ndarray,
+        looked_at: bool,
+    ) -> tuple[np.ndarray | None, list[np.ndarray]]:
+        """One layer over all positions; rows that have ended keep their states.
+
+        Args:
+            below: What the layer reads: ids `(n, S)`, or the outputs `(n, S, U)` of the one below.
+        """
         directions = len(self._backwards)
-        (n, width), units = ids.shape, self._architecture.units // directions
+        (n, width), units = below.shape[:2], self._architecture.units // directions
         states = [np.zeros((directions, n, units), np.float32) for _ in range(cell.parts)]
         outputs = np.zeros((n, width, directions * units), np.float32) if looked_at else None
         x, scratch = (Buffer(cell, directions, n, units) for _ in range(2))
         rows, positions = np.arange(n), self._positions(lengths, width)
-        if below is None:
-            places = inputs.places(ids[rows, positions])  # (S, G, d, n)
+        if isinstance(inputs, TokenTable):
+            places = inputs.places(below[rows, positions])  # (S, G, d, n)
         ended = n - np.searchsorted(lengths[::-1], np.arange(width), side="right")
         for step, running in enumerate(ended.tolist()):
             if not running:
                 break
             read = positions[step, :, :running]  # (d, running)
-            if below is None:
+            if isinstance(inputs, TokenTable):
                 gates = inputs.look_up(places[step, ..., :running], x.of(running))
             else:
                 gates = np.matmul(below[rows[:running], read], inputs, out=x.of(running))
                 gates += cell.bias
             cell.step(gates, [state[:, :running] for state in states], scratch.of(running))
-            if looked_at:
+            if outputs is not None:
                 for direction, backwards in enumerate(self._backwards):
                     columns = slice(direction * units, (direction + 1) * units)
                     if backwards:

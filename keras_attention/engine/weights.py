@@ -29,7 +29,7 @@ def read_keras_file(path: str | pathlib.Path) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         content = io.BytesIO(archive.read(_INSIDE_KERAS_FILE))
     with h5py.File(content, "r") as file:
-        weights = {}
+        weights: dict[str, np.ndarray] = {}
         for group in file["layers"].values():
             # Groups are called by their class and a number; their layer's own name is inside.
             name = group["vars"].attrs["name"]
@@ -39,13 +39,12 @@ def read_keras_file(path: str | pathlib.Path) -> dict[str, np.ndarray]:
 
 def of_keras_model(model) -> dict[str, np.ndarray]:
     """The weights of a live training model (`models.training_model`), copied."""
-    weights = {}
+    weights: dict[str, np.ndarray] = {}
     for layer in model.layers:
-        directions = [getattr(layer, f"{name}_layer", None) for name in ("forward", "backward")]
-        if all(directions):
+        if hasattr(layer, "forward_layer") and hasattr(layer, "backward_layer"):
             arrays = {
-                name: part.get_weights()
-                for name, part in zip(("forward", "backward"), directions, strict=True)
+                "forward": layer.forward_layer.get_weights(),
+                "backward": layer.backward_layer.get_weights(),
             }
         else:
             arrays = {"": layer.get_weights()}
@@ -72,9 +71,10 @@ def write_safetensors(
     path: str | pathlib.Path, weights: dict[str, np.ndarray], about: dict[str, str]
 ) -> None:
     """Writes tensors, and what the file says about itself, as a safetensors file."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    save_file({name: np.ascontiguousarray(value) for name, value in weights.items()}, path, about)
+    arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
+    pathlib.Path(path).write_bytes(save(arrays, about))  # its own writer makes private files
 
 
 def _stored_arrays(group) -> dict[str, list[np.ndarray]]:
@@ -94,6 +94,7 @@ def _of_layer(name: str, arrays: dict[str, list[np.ndarray]]) -> dict[str, np.nd
     """One layer's arrays by the names that they have in this package."""
     if name.endswith("_embedding"):
         return {name: arrays[""][0]}
+    parts: tuple[str, ...]
     if name == "affine":
         parts = ("kernel", "bias")
     elif name == "attentional_layer":
@@ -104,7 +105,7 @@ def _of_layer(name: str, arrays: dict[str, list[np.ndarray]]) -> dict[str, np.nd
         return _named(f"{name}/forward", _CELL, arrays[""])
     else:
         parts = _CELL if any(arrays.values()) else ()  # dropout and the like hold nothing
-    named = {}
+    named: dict[str, np.ndarray] = {}
     for direction, values in arrays.items():
         named |= _named(f"{name}/{direction}" if direction else name, parts, values)
     return named

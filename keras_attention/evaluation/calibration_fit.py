@@ -1,6 +1,6 @@
 """The map from log-probability to confidence, fitted on validation data.
 
-The map itself is `readers.calibration.Calibration`. A fit falls back to the identity where the data
+The map itself is `engine.calibration.Calibration`. A fit falls back to the identity where the data
 say nothing, as on a task with hardly an error to learn from.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_attention.readers.calibration import IDENTITY, LEAST_DOUBT, Calibration
+from keras_attention.engine.calibration import IDENTITY, LEAST_DOUBT, Calibration
 
 # Weight of the pull towards leaving probabilities as they are, in examples.
 PULL = 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from keras_attention.engine.calibration import Calibration, reservation
 from keras_attention.evaluation.attention_spread import AttentionSpread, attention_spread
 from keras_attention.evaluation.calibration_fit import fit
 from keras_attention.evaluation.confidence import (
@@ -17,10 +18,9 @@ from keras_attention.evaluation.confidence import (
 from keras_attention.evaluation.metrics import edit_distance, exact_match, token_error_rate
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
-from keras_attention.readers.calibration import Calibration, reservation
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
-from keras_attention.text.tokens import TokenKind, split_tokens
+from keras_attention.text.tokens import VocabularyKind, counted_tokens
 
 # Upper bounds of source lengths in tokens; the last slice is open.
 LENGTH_BOUNDS = (*range(5, 65, 5), 80, 100, 150, 200)
@@ -43,7 +43,8 @@ class Evaluation:
     Attributes:
         n: Number of pairs.
         exact_match: Share of outputs equal to a target of their source to the last character.
-        token_error_rate: Edits per target token; of several targets, from the nearest.
+        token_error_rate: Edits per target token; of several targets, from the nearest. Words are
+            counted where tokens are subwords, so that models can be compared.
         by_length: The same exact match in slices of the source's length.
         calibration_error: See `confidence.expected_calibration_error`.
         auroc: Of the confidence, right against wrong; None where all are right or all wrong.
@@ -147,6 +148,11 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
     """Translates all sources and compares with the targets; no target is shown to the model.
 
     Where a source stands in several pairs, an output is right if it is the target of one of them.
+
+    Args:
+        translator: A run, an export or a `.tflite` file, loaded.
+        pairs: Sources and targets; at least one.
+        beam_width: Hypotheses kept at each step; 1 decodes greedily.
     """
     translations = translator.translate([pair.source for pair in pairs], beam_width)
     answers = Answers(pairs)
@@ -161,8 +167,8 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
         n=len(pairs),
         exact_match=exact_match(outputs, references),
         token_error_rate=token_error_rate(
-            [translation.target_tokens for translation in translations],
-            [split_tokens(reference, translator.target_kind) for reference in references],
+            [_counted(translation, translator.target_kind) for translation in translations],
+            [counted_tokens(reference, translator.target_kind) for reference in references],
         ),
         by_length=_by_length(translations, outputs, references),
         calibration_error=expected_calibration_error(confidences, right),
@@ -176,7 +182,14 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
     )
 
 
-def _nearest(translation: Translation, pair: Pair, answers: Answers, kind: TokenKind) -> str:
+def _counted(translation: Translation, kind: VocabularyKind) -> Sequence[str]:
+    """What the token error rate counts of an output."""
+    if kind != "subword":
+        return translation.target_tokens
+    return counted_tokens(translation.text, kind)
+
+
+def _nearest(translation: Translation, pair: Pair, answers: Answers, kind: VocabularyKind) -> str:
     """Of a source's targets the one with the fewest edits from the output, its own among equals."""
     targets = answers.targets(pair.source)
     if len(targets) == 1 or translation.text == pair.target:
@@ -185,7 +198,7 @@ def _nearest(translation: Translation, pair: Pair, answers: Answers, kind: Token
         return translation.text
 
     def edits(target: str) -> tuple[int, bool]:
-        distance = edit_distance(translation.target_tokens, split_tokens(target, kind))
+        distance = edit_distance(_counted(translation, kind), counted_tokens(target, kind))
         return distance, target != pair.target
 
     return min(targets, key=edits)

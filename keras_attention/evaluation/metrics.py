@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
@@ -40,14 +41,7 @@ def token_error_rate(outputs: Sequence[Sequence], references: Sequence[Sequence]
 
 def edit_distance(first: Sequence, second: Sequence) -> int:
     """Levenshtein distance: insertions, deletions and substitutions of tokens."""
-    if tuple(first) == tuple(second):
-        return 0
-    row = list(range(len(second) + 1))
-    for i, a in enumerate(first, 1):
-        diagonal, row[0] = row[0], i
-        for j, b in enumerate(second, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (a != b))
-    return row[-1]
+    return Levenshtein.distance(first, second)
 
 
 def _check_pairs(outputs: Sequence, references: Sequence) -> None:

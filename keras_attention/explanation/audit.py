@@ -35,7 +35,7 @@ from keras_attention.explanation.reporting.summary import summarise
 from keras_attention.pairs.alignment import Link, carry_links
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
-from keras_attention.pairs.splits import Splits
+from keras_attention.pairs.splits import Splits, StreamedSplits
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import RaggedIds, Vocabulary
 
@@ -65,7 +65,7 @@ def audit_run(
     seed: int,
     parts: Collection[str] = PARTS,
     progress: Progress = silent,
-    splits: Splits | None = None,
+    splits: Splits | StreamedSplits | None = None,
 ) -> Report:
     """Audits a sequence-to-sequence model.
 
@@ -221,7 +221,8 @@ def audit_classifier(
         description: The model in a few words.
         parts: Some of PARTS; alignment has no meaning here.
         progress: Is told how far each part is.
-        train_others: Returns baselines, given the examples and the classifier's attention.
+        train_others: Returns baselines, given the examples and the classifier's attention, float32
+            `[E, 1, S]`.
     """
     source = vocabulary.encode(texts)
     answers = answers_of(model, source, _of("answers", progress))

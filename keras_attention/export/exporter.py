@@ -29,10 +29,7 @@ from keras_attention.export.requirements import needs
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
 from keras_attention.export.weights import write_run_weights
-from keras_attention.models.inference import InferenceModel
-from keras_attention.pairs.splits import load_part
-from keras_attention.readers.engine_reader import EngineReader
-from keras_attention.readers.export_layout import (
+from keras_attention.folders.export_layout import (
     BUILDING,
     FORMAT,
     INFERENCE,
@@ -41,11 +38,14 @@ from keras_attention.readers.export_layout import (
     WEIGHTS,
     write_manifest,
 )
+from keras_attention.folders.run_folder import is_run
+from keras_attention.folders.saved_model_files import load_saved_model, reason_of
+from keras_attention.models.inference import InferenceModel
+from keras_attention.pairs.splits import load_part
+from keras_attention.readers.engine_reader import EngineReader
 from keras_attention.readers.litert_reader import LiteRTReader
 from keras_attention.readers.run import Run
-from keras_attention.readers.run_folder import is_run
 from keras_attention.readers.run_reader import RunReader
-from keras_attention.readers.saved_model_files import load_saved_model, reason_of
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.readers.translator import POSITIONS_PER_BATCH, Translator
 from keras_attention.text.repair import repair
@@ -212,7 +212,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
         UserError: one that must agree does not.
     """
     name, beam_width = options.name, options.beam_width
-    texts = [*sources, *HOSTILE_SOURCES]
+    texts = [*sources, *map(repair, HOSTILE_SOURCES)]  # nobody is to be warned of our own bytes
     penalty = options.length_penalty
     keras_model = Translator(
         RunReader(_inference_model(run), run.source, run.target, run.calibration)
@@ -227,7 +227,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
         rows = [
             i
             for i, (text, answer) in enumerate(zip(texts, greedy, strict=True))
-            if len(answer.source_tokens) <= longest and len(repair(text)) <= longest_text
+            if len(answer.source_tokens) <= longest and len(text) <= longest_text
         ]
         read = [texts[i] for i in rows]
         theirs = translator.translate(read, width, penalty)
@@ -266,7 +266,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
 
 
 def _inference_model(run: Run) -> InferenceModel:
-    return InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+    return InferenceModel.from_training_model(run.model, run.config, run.longest_output)
 
 
 def _description(
@@ -286,7 +286,7 @@ def _description(
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
         "has_attention": run.config.has_attention,
-        "longest_output": run.config.longest_output,
+        "longest_output": run.longest_output,
         "beam_width": options.beam_width,
         "length_penalty": options.length_penalty,
         "litert_longest_source": options.longest_source,

@@ -15,11 +15,11 @@ import tensorflow as tf
 from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention._runtime.undocumented import freeze_variables
+from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.litert_encoder import until_last_token
 from keras_attention.export.requirements import least_runtime
 from keras_attention.models.inference import InferenceModel
 from keras_attention.models.training_model import build_decoder_step, build_encoder
-from keras_attention.readers.calibration import confidence_of
 from keras_attention.readers.litert_reader import (
     FORMAT,
     SIGNATURE,
@@ -74,7 +74,7 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
     model = InferenceModel(
         until_last_token(build_encoder(run.model, run.config)),
         build_decoder_step(run.model, run.config),
-        run.config.longest_output,
+        run.longest_output,
     )
     input_name, output_name = (TENSOR_OF_KIND[side.kind] for side in (run.source, run.target))
     spec = tf.TensorSpec([1, longest_source], tf.int32, name=input_name)
@@ -174,7 +174,7 @@ def _description(run: Run, longest_source: int, runtimes: dict[str, str]) -> dic
         "format": FORMAT,
         "signature": SIGNATURE,
         "longest_source": longest_source,
-        "longest_output": run.config.longest_output,
+        "longest_output": run.longest_output,
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,

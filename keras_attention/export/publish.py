@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from keras_attention._runtime.files import remove_unfinished, sync_files
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import (
+from keras_attention.folders.export_layout import (
     BUILDING,
     INFERENCE,
     LARGEST_VERSION,

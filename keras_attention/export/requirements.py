@@ -6,8 +6,8 @@ import pathlib
 
 from tensorflow.lite.tools import flatbuffer_utils
 
-from keras_attention.readers.export_layout import LITERT, SERVING
-from keras_attention.readers.saved_model_files import read_meta_graph
+from keras_attention.folders.export_layout import LITERT, SERVING
+from keras_attention.folders.saved_model_files import read_meta_graph
 
 
 def needs(export: pathlib.Path, name: str) -> dict[str, dict]:

@@ -12,11 +12,11 @@ import pathlib
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.warmup import write_warmup
+from keras_attention.folders.export_layout import SOURCE_VOCABULARY
 from keras_attention.models.decoding import NEG_INF, Decoded
 from keras_attention.models.inference import InferenceModel
-from keras_attention.readers.calibration import confidence_of
-from keras_attention.readers.export_layout import SOURCE_VOCABULARY
 from keras_attention.readers.run import Run
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.vocabulary_graph import EncodedTexts, SourceGraph, TargetGraph
@@ -94,27 +94,29 @@ class _Answers:
     ):
         self._source = source
         self._target = TargetGraph(run.target)
-        self._model = InferenceModel.from_training_model(
-            run.model, run.config, run.config.longest_output
-        )
+        self._model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
         self._calibration = run.calibration
         self._beam = beam_width, length_penalty
         self._limits = limits
 
     def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        encoded, too_long = self._encode(text)
-        return self._scored(self._model.greedy(encoded.ids), too_long)
+        encoded, kept = self._encode(text)
+        return self._scored(self._model.greedy(encoded.ids), kept)
 
     def attention(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        encoded, too_long = self._encode(text)
-        return self._shown(self._model.greedy(encoded.ids), encoded, too_long)
+        encoded, kept = self._encode(text)
+        return self._shown(self._model.greedy(encoded.ids), encoded, kept)
 
     def beam(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        encoded, too_long = self._encode(text)
-        return self._shown(self._model.beam(encoded.ids, *self._beam), encoded, too_long)
+        encoded, kept = self._encode(text)
+        return self._shown(self._model.beam(encoded.ids, *self._beam), encoded, kept)
 
     def _encode(self, text: tf.Tensor) -> tuple[EncodedTexts, tf.Tensor]:
-        """The texts with an empty one in place of each that is too long, and which those are."""
+        """The texts with an empty one in place of each that is too long.
+
+        Also int32 `[n]`, 0 where that was done and 1 elsewhere: products with it are exact, and
+        cost less than a choice between tensors.
+        """
         longest = self._limits.longest_text
         # What cannot be short enough goes before its characters are looked at: of UTF-8 a
         # character has at most 4 bytes, and so has what becomes one U+FFFD.
@@ -134,41 +136,39 @@ class _Answers:
         )
         with tf.control_dependencies([check]):
             text = tf.where(too_long, "", text)
-        return self._source.encode(text), too_long
+        return self._source.encode(text), tf.cast(lengths <= longest, tf.int32)
 
-    def _scored(self, decoded: Decoded, too_long: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _scored(self, decoded: Decoded, kept: tf.Tensor) -> dict[str, tf.Tensor]:
         """The outputs that every signature has: `[n]`, or `[n, k]` of a beam."""
-        score = decoded.log_probability
-        length = tf.cast(decoded.lengths, tf.float32)
-        confidence = confidence_of(self._calibration, score, length, tf.math)
-        refused = _like(too_long, score)
+        score, lengths = decoded.log_probability, decoded.lengths
+        confidence = confidence_of(self._calibration, score, tf.cast(lengths, tf.float32), tf.math)
+        factor = _like(kept, score)
         return {
-            "text": tf.where(
-                refused, "", self._target.decode(decoded.token_ids, decoded.lengths)[0]
-            ),
-            "log_probability": tf.where(refused, NEG_INF, score),
-            "confidence": tf.where(refused, 0.0, confidence),
+            "text": self._texts(decoded, kept)[0],
+            "log_probability": score * factor + NEG_INF * (1 - factor),
+            "confidence": confidence * factor,
         }
 
     def _shown(
-        self, decoded: Decoded, encoded: EncodedTexts, too_long: tf.Tensor
+        self, decoded: Decoded, encoded: EncodedTexts, kept: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         """The outputs of a signature that shows tokens, and attention where there is any."""
-        token_ids, lengths = decoded.token_ids, decoded.lengths
-        refused = _like(too_long, lengths)
         outputs = {
-            **self._scored(decoded, too_long),
+            **self._scored(decoded, kept),
             "source_tokens": encoded.tokens,
             "source_length": encoded.lengths,
-            "target_tokens": tf.where(
-                refused[..., None], "", self._target.decode(token_ids, lengths)[1]
-            ),
-            "target_length": tf.where(refused, 0, lengths),
+            "target_tokens": self._texts(decoded, kept)[1],
+            "target_length": decoded.lengths * _like(kept, decoded.lengths),
         }
         if self._model.has_attention:
             weights = decoded.attention_weights
-            outputs["attention_weights"] = tf.where(refused[..., None, None], 0.0, weights)
+            outputs["attention_weights"] = weights * _like(kept, weights)
         return outputs
+
+    def _texts(self, decoded: Decoded, kept: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Texts and their tokens; of a refused text both are empty, as padding is."""
+        ids, lengths = decoded.token_ids, decoded.lengths
+        return self._target.decode(ids * _like(kept, ids), lengths * _like(kept, lengths))
 
 
 def _filler(longest: int) -> str:
@@ -176,11 +176,9 @@ def _filler(longest: int) -> str:
     return "." * (longest + 1)
 
 
-def _like(rows: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-    """bool `[n]` in the shape of outputs `[n]` or `[n, k]`."""
-    if outputs.shape.rank == 1:
-        return rows
-    return tf.broadcast_to(rows[:, None], tf.shape(outputs))
+def _like(kept: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+    """`[n]` with the type and the rank of outputs, to be multiplied with them."""
+    return tf.cast(tf.reshape(kept, [-1] + [1] * (outputs.shape.rank - 1)), outputs.dtype)
 
 
 def write_saved_model(

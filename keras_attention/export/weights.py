@@ -6,8 +6,8 @@ import pathlib
 
 from keras_attention.engine.architecture import Architecture
 from keras_attention.engine.weights import of_keras_model
+from keras_attention.folders.weights_folder import write_weights
 from keras_attention.readers.run import Run
-from keras_attention.readers.weights_folder import write_weights
 
 
 def write_run_weights(

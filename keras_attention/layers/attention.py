@@ -9,16 +9,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.layers.attention_shapes import (
-    MASK_SHAPES,
-    QUERY_MASK_SHAPES,
+from keras_attention.layers.attention_masks import (
     check_mask,
     check_query_mask,
-    check_widths,
-    complete_shapes,
+    combine_masks,
+    fit_mask,
 )
+from keras_attention.layers.attention_shapes import check_widths, complete_shapes
 from keras_attention.layers.normalizers import NORMALIZERS
-from keras_attention.layers.run_time_shapes import checked_at_run_time
 
 SCORES = ("dot", "scaled_dot", "general", "additive")
 
@@ -44,8 +42,8 @@ class Attention(keras.layers.Layer):
     2. `compute_weights`: weights = normalizer(scores) over Tv, 0 where masked (B, Tq, Tv)
 
            "softmax"     exp(s) / sum of exp(s)                       Bahdanau et al. 2015, eq. 6
-           "sparsemax"   max(s - t, 0)                           Martins and Astudillo 2016, eq. 2
-           "entmax15"    max(s / 2 - t, 0) ** 2                         Peters et al. 2019, eq. 13
+           "sparsemax"   max(s - t, 0)                           Martins and Astudillo 2016, eq. 3
+           "entmax15"    max(s / 2 - t, 0) ** 2                     Peters et al. 2019, algorithm 2
 
        where t is the threshold that makes the row sum to 1. The last two give weights of exactly
        0 to positions whose scores are low enough.
@@ -212,7 +210,7 @@ class Attention(keras.layers.Layer):
         normalize = NORMALIZERS[self.normalizer]
         if mask is None:
             return normalize(scores)
-        mask = _fit_mask(mask, scores)
+        mask = fit_mask(mask, scores)
         weights = normalize(ops.where(mask, scores, MASKED_SCORE))
         # The weights of a fully masked row are uniform; this makes them 0.
         return weights * ops.cast(mask, weights.dtype)
@@ -257,7 +255,8 @@ class Attention(keras.layers.Layer):
             query = ops.expand_dims(query, 1)  # (B, 1, H)
 
         scores = self.compute_scores(query, key)  # (B, Tq, Tv)
-        mask = self._combine_masks(scores, mask, query_mask, value_mask, one_step)
+        mask = value_mask if mask is None else mask
+        mask = combine_masks(scores, mask, query_mask, one_step)
         weights = self.compute_weights(scores, mask)  # (B, Tq, Tv)
         kept = weights
         if training and self.dropout > 0:
@@ -267,20 +266,6 @@ class Attention(keras.layers.Layer):
         if one_step:
             return ops.squeeze(context, 1), ops.squeeze(weights, 1)  # (B, D), (B, Tv)
         return context, weights
-
-    def _combine_masks(self, scores, mask, query_mask, value_mask, one_step):
-        """The one mask of the call, or None: `mask` beats `value_mask`; rows by `query_mask`."""
-        mask = value_mask if mask is None else mask
-        if query_mask is None:
-            return mask
-        query_mask = ops.cast(query_mask, "bool")
-        axes = (0,) if one_step else (0, 1)
-        check_query_mask(query_mask.shape, tuple(scores.shape[axis] for axis in axes))
-        query_mask = checked_at_run_time(QUERY_MASK_SHAPES, query_mask, scores, axes)
-        rows = ops.reshape(query_mask, (-1, 1, 1)) if one_step else ops.expand_dims(query_mask, 2)
-        if mask is None:
-            return ops.broadcast_to(rows, ops.shape(scores))
-        return ops.logical_and(rows, _fit_mask(mask, scores))  # (B, Tq, Tv)
 
     def compute_mask(self, query, previous_mask=None):
         # Keras hands over the mask of the call, which may be that of the values: only what the
@@ -341,17 +326,3 @@ class Attention(keras.layers.Layer):
             "learned_query": self.learned_query,
             "normalizer": self.normalizer,
         }
-
-
-def _fit_mask(mask, scores):
-    """`mask` as booleans with as many axes as the scores; two axes are always (B, Tv)."""
-    mask = ops.cast(mask, "bool")
-    check_mask(mask.shape, scores.shape)
-    last = len(scores.shape) - 1
-    axes = (0, last) if len(mask.shape) == 2 else (0, 1 if last == 2 else None, last)
-    mask = checked_at_run_time(MASK_SHAPES, mask, scores, axes)
-    if len(mask.shape) < len(scores.shape):
-        return ops.expand_dims(mask, 1)  # (B, 1, Tv)
-    if len(mask.shape) > len(scores.shape):
-        return ops.squeeze(mask, 1)  # (B, Tv)
-    return mask

@@ -2,12 +2,12 @@
 
 Sparsemax and 1.5-entmax map a row of scores z to the weights
 
-    p = max(z - t, 0)            sparsemax      Martins and Astudillo 2016, eq. 2
-    p = max(z / 2 - t, 0) ** 2   1.5-entmax     Peters, Niculae and Martins 2019, eq. 13
+    p = max(z - t, 0)            sparsemax      Martins and Astudillo 2016, eq. 3
+    p = max(z / 2 - t, 0) ** 2   1.5-entmax     Peters, Niculae and Martins 2019, algorithm 2
 
 where the threshold t is the one number that makes the row sum to 1. Sorting finds it: the k largest
 scores alone would have the threshold t_k, and t is that t_k which is largest among those that
-lie below the k-th score (Martins and Astudillo 2016, algorithm 1; Peters et al. 2019, algorithm 2).
+lie below the k-th score (Martins and Astudillo 2016, algorithm 1).
 One step of Newton's method from there removes what rounding left. No gradient passes through
 the sort: the Newton step alone carries it, and its derivative is that of the implicit function,
 so that the Jacobians are exact,

@@ -1,4 +1,4 @@
-"""Two small layers that a model may hold beside the attention: a reversal and a peek.
+"""Small layers that a model may hold beside the attention: a reversal, a peek, a single step.
 
 They have a module of their own so that whoever imports `keras_attention.Attention` can load every
 saved model, without what builds models.
@@ -72,3 +72,41 @@ class Peek(layers.Layer):
     def compute_output_spec(self, features, vector):
         shape = (*features.shape[:-1], features.shape[-1] + vector.shape[-1])
         return keras.KerasTensor(shape, features.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_attention")
+class RecurrentStep(layers.Layer):
+    """One step of a recurrent layer, by its own cell, under a name of its own.
+
+    All cells of one kind have the same name, and a model cannot hold two layers of one name.
+
+    Call arguments:
+        inputs: `(B, E)`.
+        states: A list of `(B, U)`, as many as the cell has.
+
+    Returns:
+        What the cell returns: its output `(B, U)` and its new states.
+
+    Args:
+        cell: Of an LSTM or GRU layer, which goes on using it.
+    """
+
+    def __init__(self, cell: layers.Layer, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+
+    def build(self, inputs_shape, states_shape):
+        if not self.cell.built:
+            self.cell.build(inputs_shape)
+            self.cell.built = True
+
+    def call(self, inputs, states):
+        return self.cell(inputs, states)
+
+    def get_config(self):
+        return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}
+
+    @classmethod
+    def from_config(cls, config):
+        cell = keras.saving.deserialize_keras_object(config["cell"])
+        return cls(**{**config, "cell": cell})

@@ -20,7 +20,11 @@ class Ensemble(StepDecoder):
     def __init__(self, members: Sequence[StepDecoder]):
         self._members = list(members)
         self.longest_output = max(member.longest_output for member in members)
-        self.has_attention = all(member.has_attention for member in members)
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether the members have attention weights."""
+        return all(member.has_attention for member in self._members)
 
     def prepare(self, source_ids, copies):
         steps, states, source_lengths = zip(

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_attention.config import Config
-from keras_attention.layers.run_time_shapes import trusted_masks
+from keras_attention.layers.attention_masks import trusted_masks
 from keras_attention.models.decoding import (
     Decoded,
     Step,
@@ -23,11 +23,14 @@ class StepDecoder:
 
     Attributes:
         longest_output: Tokens after which decoding stops.
-        has_attention: Whether there are attention weights at all.
     """
 
     longest_output: int
-    has_attention: bool
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether there are attention weights at all."""
+        raise NotImplementedError
 
     def prepare(
         self, source_ids: tf.Tensor, copies: int
@@ -85,6 +88,8 @@ class InferenceModel(StepDecoder, keras.Model):
         encoder: Of `models.build_encoder`; call it in a decoding loop of your own.
         decoder_step: Of `models.build_decoder_step`; likewise.
         longest_output: Tokens after which decoding stops, at least 1.
+        name: Of the Keras model.
+        kwargs: Other arguments of `keras.Model`, such as `dtype`.
 
     Raises:
         TypeError: a part that is no Keras model, or a `longest_output` that is no integer.
@@ -112,7 +117,13 @@ class InferenceModel(StepDecoder, keras.Model):
     def from_training_model(
         cls, training_model: keras.Model, config: Config, longest_output: int
     ) -> InferenceModel:
-        """Shares the layers of a training model: training it further changes this model too."""
+        """Shares the layers of a training model: training it further changes this model too.
+
+        Args:
+            training_model: Of `models.build_training_model`.
+            config: The options that it was built with.
+            longest_output: Tokens after which decoding stops, at least 1.
+        """
         return cls(
             build_encoder(training_model, config),
             build_decoder_step(training_model, config),

@@ -11,7 +11,7 @@ from keras import layers, ops
 
 from keras_attention.config import Config
 from keras_attention.layers.attention import Attention
-from keras_attention.layers.sequence import Peek, ReverseSequence
+from keras_attention.layers.sequence import Peek, RecurrentStep, ReverseSequence
 
 # Embeddings this wide apart are told apart from the first step on: with Keras' default of 0.05 the
 # same task takes several times as many epochs.
@@ -90,9 +90,8 @@ def build_decoder_step(training_model: keras.Model, config: Config) -> keras.Mod
     for index in range(config.layers):
         state = states[parts_per_layer * index : parts_per_layer * (index + 1)]
         # The cell itself: a recurrent layer over one step would add a loop within the loop.
-        cell = named[f"decoder_{index + 1}"].cell
-        cell.name = f"decoder_{index + 1}_cell"  # all cells have one name, a model needs several
-        outputs, state = cell(outputs, state)
+        layer = named[f"decoder_{index + 1}"]
+        outputs, state = RecurrentStep(layer.cell, name=f"{layer.name}_cell")(outputs, state)
         new_states += state if isinstance(state, (list, tuple)) else [state]
     logits, weights = _read_out(named, config, outputs, memory)
 

@@ -17,7 +17,13 @@ _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 
 
 class Link(NamedTuple):
-    """One link of an alignment: positions of a source token and a target token, from 0."""
+    """One link of an alignment.
+
+    Attributes:
+        source: Position of the source token, from 0.
+        target: Position of the target token, from 0.
+        sure: Whether the link is certain; otherwise it is only possible.
+    """
 
     source: int
     target: int

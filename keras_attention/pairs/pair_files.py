@@ -13,13 +13,13 @@ from keras_attention._runtime.files import replacing
 from keras_attention.errors import UserError
 from keras_attention.pairs.lines import is_blank, iterate_raw_lines, strip_line
 from keras_attention.pairs.pair import Pair, format_line, parse_line
-from keras_attention.text.tokens import TokenKind
+from keras_attention.text.tokens import VocabularyKind
 
 
 def iterate_pairs(
     path: str | os.PathLike,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> Iterator[Pair]:
     """Streams the pairs of a file, skipping blank lines.
 
@@ -31,8 +31,8 @@ def iterate_pairs(
 def parse_lines(
     lines: Iterable[tuple[int, bytes]],
     path: str | os.PathLike,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> Iterator[Pair]:
     """The pairs on lines as `iterate_raw_lines` yields them from `path`; see `iterate_pairs`."""
     for number, raw in lines:
@@ -43,10 +43,20 @@ def parse_lines(
 
 def read_pairs(
     path: str | os.PathLike,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> list[Pair]:
-    """All pairs of a file. Raises UserError as `iterate_pairs` does, or if there is none."""
+    """All pairs of a file.
+
+    Args:
+        path: A file of lines `source<TAB>target[<TAB>alignment]`, UTF-8; gzip if it ends in `.gz`.
+        source_tokens: What the positions of an alignment count on the source side: "char" or
+            "word".
+        target_tokens: The same for the target side.
+
+    Raises:
+        UserError: the file cannot be read, a line is not a pair, or there is none.
+    """
     pairs = list(iterate_pairs(path, source_tokens, target_tokens))
     if not pairs:
         raise UserError(f"{path}: is empty, expected lines of source<TAB>target")
@@ -56,7 +66,12 @@ def read_pairs(
 def write_pairs(path: str | os.PathLike, pairs: Iterable[Pair]) -> None:
     """Writes pairs as `read_pairs` reads them; the file appears whole or not at all.
 
-    Raises ValueError for a text that a line cannot hold (tab, line feed, NUL, an end in CR).
+    Args:
+        path: The file, replaced if it exists; compressed if it ends in `.gz`.
+        pairs: What to write, a line each.
+
+    Raises:
+        ValueError: a text that a line cannot hold (tab, line feed, NUL, an end in CR).
     """
     path = pathlib.Path(path)
     with replacing(path) as temporary, open(temporary, "wb") as raw:

@@ -5,8 +5,7 @@ import itertools
 import os
 import pathlib
 import unicodedata
-from collections.abc import Iterable
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
@@ -17,13 +16,24 @@ from keras_attention.text.tokens import TokenKind
 _SPLIT_NAMES = ("train", "valid", "test")
 
 
-Train = TypeVar("Train", bound=Iterable[Pair])
+class Splits(NamedTuple):
+    """The three parts of a data set, in memory.
+
+    Attributes:
+        train: Pairs to learn from.
+        valid: Pairs that choose the best epoch and fit the calibration.
+        test: Pairs that only the final score sees.
+    """
+
+    train: list[Pair]
+    valid: list[Pair]
+    test: list[Pair]
 
 
-class Splits(NamedTuple, Generic[Train]):
-    """The three parts of a data set; the training pairs may stay in their files."""
+class StreamedSplits(NamedTuple):
+    """The three parts of a data set whose training pairs stay in their files."""
 
-    train: Train
+    train: PairStream
     valid: list[Pair]
     test: list[Pair]
 
@@ -33,11 +43,19 @@ def load_splits(
     seed: int,
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
-) -> Splits[list[Pair]]:
+) -> Splits:
     """Training, validation and test pairs, none empty.
 
-    `path` is a folder as `split_files` reads it, or one file that is split 80/10/10
-    (`split_pairs`). Raises UserError.
+    Args:
+        path: A folder as `split_files` reads it, or one file that is split 80/10/10
+            (`split_pairs`).
+        seed: Of the split of a single file; a folder does not use it.
+        source_tokens: What the positions of an alignment count on the source side: "char" or
+            "word".
+        target_tokens: The same for the target side.
+
+    Raises:
+        UserError: a file is missing or not readable as pairs, or a part would be empty.
     """
     path = pathlib.Path(path)
     if not path.is_dir():
@@ -72,13 +90,13 @@ def open_splits(
     source_tokens: TokenKind = "char",
     target_tokens: TokenKind = "char",
     in_memory: int = 100_000,
-) -> Splits[list[Pair]] | Splits[PairStream]:
+) -> Splits | StreamedSplits:
     """The three parts as `data.load_splits` reads them, but large training data stay in files.
 
     Args:
         path, seed, source_tokens, target_tokens: As for `load_splits`.
-        in_memory: A folder's training pairs become a list up to this number, and a `PairStream`
-            if there are more.
+        in_memory: A folder's training pairs become a list up to this number; if there are more,
+            they are streamed.
 
     Raises:
         UserError: as `load_splits` does; a line deep inside the training files is looked at only
@@ -93,7 +111,7 @@ def open_splits(
         train = read_part(path, "train", *kinds)  # which says what is wrong
     valid, test = (read_part(path, name, *kinds) for name in ("valid", "test"))
     if len(train) > in_memory:
-        return Splits(stream, valid, test)
+        return StreamedSplits(stream, valid, test)
     return Splits(train, valid, test)
 
 
@@ -141,13 +159,20 @@ def split_files(folder: str | os.PathLike, name: str) -> list[pathlib.Path]:
     return whole or shards
 
 
-def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits[list[Pair]]:
+def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits:
     """Splits pairs 80/10/10; each part keeps their order.
 
     Equal sources stay in one part, and so do twins, which `twin_key` makes equal: a model that has
     seen one has seen the other. Sources are put in the order of a hash of seed and source, so that
-    the outcome depends neither on the order of the lines nor on a version of Python. Raises
-    UserError below three sources.
+    the outcome depends neither on the order of the lines nor on a version of Python.
+
+    Args:
+        pairs: What to split.
+        seed: Of the hash.
+        where: Begins the error's line: the file that the pairs come from.
+
+    Raises:
+        UserError: there are fewer than three different sources.
     """
     keys = {source: twin_key(source) for source in {pair.source for pair in pairs}}
     sizes: dict[str, int] = {}

@@ -13,14 +13,14 @@ import numpy as np
 from keras_attention.config import Config, load_config
 from keras_attention.engine import blas, search, weights
 from keras_attention.engine.architecture import Architecture
+from keras_attention.engine.calibration import Calibration, load_calibration, mean_of
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.errors import UserError
-from keras_attention.readers.calibration import Calibration, load_calibration, mean_of
+from keras_attention.folders.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
+from keras_attention.folders.weights_folder import read_weights
 from keras_attention.readers.hypotheses import translations_of
-from keras_attention.readers.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
 from keras_attention.readers.translation import Translation
-from keras_attention.readers.weights_folder import read_weights
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
 # Numbers that a search holds at a time, at most: attention of all steps, candidates of one.
@@ -126,7 +126,7 @@ class EngineReader:
         penalty = self._length_penalty if length_penalty is None else length_penalty
         encoded = self._source.encode(texts)
         order = np.argsort(-encoded.lengths, kind="stable")  # the search wants the longest first
-        results: list[Translation | None] = [None] * len(texts)
+        found: dict[int, Translation] = {}
         first = 0
         with blas.one_thread():
             while first < len(order):
@@ -139,10 +139,9 @@ class EngineReader:
                 else:
                     decoded = search.beam(self._model, ids, lengths, beam_width, penalty)
                 sources = [tuple(self._source.split(texts[row])) for row in rows]
-                found = translations_of(sources, decoded, self._target, self.calibration)
-                for row, translation in zip(rows.tolist(), found, strict=True):
-                    results[row] = translation
-        return results
+                batch = translations_of(sources, decoded, self._target, self.calibration)
+                found.update(zip(rows.tolist(), batch, strict=True))
+        return [found[row] for row in range(len(texts))]
 
     def _rows_that_fit(self, longest_source: int, beam_width: int) -> int:
         model = self._model

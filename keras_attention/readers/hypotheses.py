@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_attention.engine.calibration import Calibration, confidence_of
 from keras_attention.engine.decoder import NEG_INF
 from keras_attention.engine.search import Decoded
-from keras_attention.readers.calibration import Calibration, confidence_of
 from keras_attention.readers.translation import Translation
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 

@@ -19,12 +19,13 @@ from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
+from keras_attention.text.tokens import VocabularyKind
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 
 FORMAT = 1
 SIGNATURE = "greedy"
 # The tensor of a side is called by the kind of its tokens: code points need no vocabulary.
-TENSOR_OF_KIND = {"char": "code_points", "word": "token_ids"}
+TENSOR_OF_KIND: dict[VocabularyKind, str] = {"char": "code_points", "word": "token_ids"}
 # Stands for U+0000, since 0 is padding: it is in no vocabulary, and so is U+0000.
 NO_CHARACTER = -1
 
@@ -58,8 +59,8 @@ class LiteRTReader:
             TENSOR_OF_KIND[kind] for kind in (self.source_kind, self.target_kind)
         )
         self.longest_source = int(inputs[self._input]["shape"][1])
-        word_level = "word" in (self.source_kind, self.target_kind)
-        self._source, self._target, self._normal_form = _read_description(path, word_level)
+        kinds = self.source_kind, self.target_kind
+        self._source, self._target, self._normal_form = _read_description(path, *kinds)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -102,14 +103,14 @@ class LiteRTReader:
         )
 
     def _encode(self, text: str) -> tuple[list[str], np.ndarray]:
-        if self.source_kind == "word":
+        if self._source is not None:
             return self._source.split(text), self._source.encode([text]).flat
         text = normalise(text, self._normal_form)
         return list(text), np.array([ord(c) or NO_CHARACTER for c in text], np.int32)
 
     def _decode(self, answer: np.ndarray) -> tuple[str, ...]:
-        if self.target_kind == "word":
-            return self._target.tokens_of(answer)
+        if self._target is not None:
+            return self._target.tokens_of(answer.tolist())
         return tuple(chr(point) for point in answer)
 
 
@@ -168,7 +169,7 @@ class _Interpreters:
         return self._make(model_content=self._content).get_signature_runner(SIGNATURE)
 
 
-def _kind_of(path: pathlib.Path, tensors: dict) -> str:
+def _kind_of(path: pathlib.Path, tensors: dict) -> VocabularyKind:
     for kind, name in TENSOR_OF_KIND.items():
         if name in tensors:
             return kind
@@ -176,11 +177,11 @@ def _kind_of(path: pathlib.Path, tensors: dict) -> str:
 
 
 def _read_description(
-    path: pathlib.Path, word_level: bool
+    path: pathlib.Path, source_kind: VocabularyKind, target_kind: VocabularyKind
 ) -> tuple[Vocabulary | None, Vocabulary | None, str]:
     """The vocabularies of the word-level sides and the normal form of sources."""
     description = path.with_name(path.name.removesuffix(".tflite").removesuffix(".int8") + ".json")
-    if not word_level and not description.is_file():
+    if source_kind == target_kind == "char" and not description.is_file():
         return None, None, NO_FORM
     try:
         content = json.loads(description.read_text(encoding="utf-8"))
@@ -189,13 +190,18 @@ def _read_description(
         form = content["normal_form"]
         if form not in NORMAL_FORMS:
             raise ValueError(form)
-        entries = [content.get(f"{side}_vocabulary") for side in ("source", "target")]
-        tokens = [e and tuple(e[len(RESERVED) :]) for e in entries]
+        source, target = (
+            None if kind == "char" else _vocabulary(content[f"{side}_vocabulary"], form)
+            for side, kind in (("source", source_kind), ("target", target_kind))
+        )
     except OSError:
         raise UserError(
             f"{description}: is missing; a word-level model needs it beside {path.name}"
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{description}: is damaged; export the run again") from None
-    source, target = tokens
-    return source and Vocabulary("word", source, form), target and Vocabulary("word", target), form
+    return source, target, form
+
+
+def _vocabulary(entries: list, form: str) -> Vocabulary:
+    return Vocabulary("word", tuple(entries[len(RESERVED) :]), form)

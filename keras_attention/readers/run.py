@@ -12,11 +12,9 @@ import keras
 from keras_attention._runtime.files import replacing
 from keras_attention._runtime.installation import command_for
 from keras_attention.config import Config, load_config
+from keras_attention.engine.calibration import Calibration, load_calibration
 from keras_attention.errors import UserError
-from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
-from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
-from keras_attention.readers.calibration import Calibration, load_calibration
-from keras_attention.readers.run_folder import (
+from keras_attention.folders.run_folder import (
     CALIBRATION,
     CONFIG,
     MODEL,
@@ -24,6 +22,8 @@ from keras_attention.readers.run_folder import (
     is_run,
     resumption_of,
 )
+from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
+from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
 
@@ -32,7 +32,7 @@ class Run:
     """A trained model with all that is needed to use it.
 
     Attributes:
-        config: How it was trained; `longest_output` is always a number here.
+        config: How it was trained, with all numbers filled in.
         source, target: The vocabularies.
         model: The training model, see `models.build_training_model`.
         calibration: From log-probability to confidence; None where the run has no map.
@@ -44,12 +44,20 @@ class Run:
     model: keras.Model
     calibration: Calibration | None = None
 
+    @property
+    def longest_output(self) -> int:
+        """Tokens after which decoding stops."""
+        return self.config.filled_in("longest_output")
+
 
 def load_run(path: str | pathlib.Path) -> Run:
     """Reads a finished run for inference.
 
     The recurrent layers are told not to use cuDNN: its operators would bind whatever is traced to
     a GPU, and it refuses an empty source.
+
+    Args:
+        path: The run folder.
 
     Raises:
         UserError: there is no run, it is not finished, or a file of it is damaged.
@@ -72,12 +80,24 @@ def load_run(path: str | pathlib.Path) -> Run:
         raise UserError(
             f"{path / MODEL}: cannot be read: {reason}; copy the run folder again, or train again"
         ) from None
+    _check_together(path, model, source, target)
     for layer in model.layers:
         directions = [getattr(layer, n, None) for n in ("forward_layer", "backward_layer")]
         for part in (layer, *directions):
             if hasattr(part, "use_cudnn"):
                 part.use_cudnn = False
     return Run(config, source, target, model, load_calibration(path / CALIBRATION))
+
+
+def _check_together(path: pathlib.Path, model: keras.Model, source, target) -> None:
+    """Whether the model numbers as many tokens as the vocabularies do."""
+    sizes = {"source_embedding": len(source), "target_embedding": len(target)}
+    found = {layer.name: layer.input_dim for layer in model.layers if layer.name in sizes}
+    if found != sizes:
+        raise UserError(
+            f"{path / VOCABULARY}: is not of the training that {MODEL} beside it is of; copy the "
+            "run folder again, or train again"
+        )
 
 
 def save_model(path: str | pathlib.Path, model: keras.Model) -> None:

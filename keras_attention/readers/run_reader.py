@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
+from keras_attention.engine.calibration import Calibration, mean_of
 from keras_attention.engine.search import Decoded
 from keras_attention.errors import UserError
 from keras_attention.models.ensemble import Ensemble
 from keras_attention.models.inference import InferenceModel, StepDecoder
-from keras_attention.readers.calibration import Calibration, mean_of
 from keras_attention.readers.hypotheses import translations_of
 from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.run import load_run
@@ -55,13 +55,14 @@ class RunReader(ProcessBound):
         self._source = source
         self._target = target
         self._greedy = tf.function(model.greedy, input_signature=[_IDS], autograph=False)
-        self._beams = {}  # a traced function for every width and penalty
+        # A traced function for every width and penalty.
+        self._beams: dict[tuple[int, float], Callable] = {}
 
     @classmethod
     def load(cls, path) -> RunReader:
         """Reads a finished run folder; raises `UserError` as `trained_run.load_run` does."""
         run = load_run(path)
-        model = InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+        model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
         return cls(model, run.source, run.target, run.calibration)
 
     @classmethod
@@ -88,7 +89,7 @@ class RunReader(ProcessBound):
                 )
         model = Ensemble(
             [
-                InferenceModel.from_training_model(run.model, run.config, run.config.longest_output)
+                InferenceModel.from_training_model(run.model, run.config, run.longest_output)
                 for run in runs
             ]
         )

@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import described_version, read_manifest
+from keras_attention.folders.export_layout import described_version, read_manifest
+from keras_attention.folders.saved_model_files import DAMAGED, load_saved_model, reason_of
 from keras_attention.readers.process import ProcessBound
-from keras_attention.readers.saved_model_files import DAMAGED, load_saved_model, reason_of
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM, normalise
 from keras_attention.text.tokens import split_tokens

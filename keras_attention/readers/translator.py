@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from keras_attention._runtime.keras_settings import require_plain_tensorflow
+from keras_attention.batching.batches import POSITIONS_PER_BATCH
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import is_export, read_manifest
-from keras_attention.readers.run_folder import is_run
+from keras_attention.folders.export_layout import is_export, read_manifest
+from keras_attention.folders.run_folder import is_run
 from keras_attention.readers.translation import Translation
 from keras_attention.text.arguments import (
     checked_integer,
@@ -21,10 +22,10 @@ from keras_attention.text.arguments import (
     checked_texts,
 )
 from keras_attention.text.repair import repaired
+from keras_attention.text.tokens import VocabularyKind
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
-POSITIONS_PER_BATCH = 65_536
 # A beam search holds at most this many hypotheses at once: states, scores of the whole vocabulary
 # and attention for each. So a wide beam takes smaller batches, and the widest one text alone.
 HYPOTHESES_PER_BATCH = 2_048
@@ -43,9 +44,15 @@ class Reader(Protocol):
     """
 
     has_attention: bool
-    source_kind: str
-    target_kind: str
     batches_at_once: int  # How many batches it can translate at the same time
+
+    @property
+    def source_kind(self) -> VocabularyKind:
+        """What the tokens of a source are."""
+
+    @property
+    def target_kind(self) -> VocabularyKind:
+        """What the tokens of an answer are."""
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int, length_penalty: float | None
@@ -116,13 +123,13 @@ class Translator:
         return self._reader.has_attention
 
     @property
-    def source_kind(self) -> str:
-        """ "char" or "word": what the tokens of a source are."""
+    def source_kind(self) -> VocabularyKind:
+        """ "char", "word" or "subword": what the tokens of a source are."""
         return self._reader.source_kind
 
     @property
-    def target_kind(self) -> str:
-        """ "char" or "word": what the tokens of an answer are."""
+    def target_kind(self) -> VocabularyKind:
+        """ "char", "word" or "subword": what the tokens of an answer are."""
         return self._reader.target_kind
 
     def translate(
@@ -160,11 +167,10 @@ class Translator:
                 [cleaned[row] for row in rows], beam_width, length_penalty
             )
 
-        results: list[Translation | None] = [None] * len(cleaned)
+        found: dict[int, Translation] = {}
         for rows, batch in zip(batches, self._map(translate_rows, batches), strict=True):
-            for row, result in zip(rows, batch, strict=True):
-                results[row] = result
-        return results
+            found.update(zip(rows, batch, strict=True))
+        return [found[row] for row in range(len(cleaned))]
 
     def _map(self, translate_rows: Callable, batches: list[list[int]]) -> Iterator:
         """All batches, translated; several at a time where the reader can."""
@@ -197,7 +203,7 @@ def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:
     is_litert_file = path.suffix == ".tflite" and not path.is_dir()
     if is_litert_file or is_run(path) or not is_export(path):
         return False
-    from keras_attention.readers.weights_folder import has_weights
+    from keras_attention.folders.weights_folder import has_weights
 
     return not has_weights(path, read_manifest(path))
 
@@ -215,8 +221,8 @@ def _run_reader(engine: str | None):
 
 
 def _open_export(path: pathlib.Path, engine: str | None) -> Reader:
+    from keras_attention.folders.weights_folder import has_weights
     from keras_attention.readers.engine_reader import EngineReader
-    from keras_attention.readers.weights_folder import has_weights
 
     weights = has_weights(path, read_manifest(path))
     if engine == "numpy" and not weights:

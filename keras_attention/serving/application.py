@@ -210,12 +210,15 @@ class Application:
 
     async def _send(self, response: Response, send: Callable) -> None:
         headers = SAFE_HEADERS | response.headers
-        headers |= {"Content-Type": response.content_type, "Content-Length": len(response.body)}
+        headers |= {
+            "Content-Type": response.content_type,
+            "Content-Length": str(len(response.body)),
+        }
         await send(
             {
                 "type": "http.response.start",
                 "status": response.status,
-                "headers": [(k.lower().encode(), str(v).encode()) for k, v in headers.items()],
+                "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
             }
         )
         await send({"type": "http.response.body", "body": response.body})

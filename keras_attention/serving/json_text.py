@@ -17,7 +17,7 @@ from keras_attention.serving.statuses import StatusError
 DEEPEST = 64
 LONGEST_QUOTE = 1000
 
-_WHITE_SPACE = re.compile(r"[ \t\n\r]*")
+_WHITE_SPACE = re.compile(r"[ \t\n\r]+")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
 _INVALID_BYTE = re.compile("[\udc80-\udcff]")
 _BRACKET_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[\[\]{}]', re.DOTALL)
@@ -36,7 +36,7 @@ def parse(body: bytes) -> dict[str, Any]:
     if not body:
         raise _parse_error("The document is empty")
     text = body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    start = _WHITE_SPACE.match(text).end()
+    start = _after_white_space(text, 0)
     try:
         value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -176,7 +176,7 @@ def _as_rapidjson(error: json.JSONDecodeError, text: str) -> StatusError:
     elif message.startswith("Illegal trailing comma"):
         in_object = message.endswith("object")
         words = "Missing a name for object member." if in_object else "Invalid value."
-        place = _WHITE_SPACE.match(text, place + 1).end()
+        place = _after_white_space(text, place + 1)
     elif message.startswith("Unterminated string"):
         words, place = "Missing a closing quotation mark in string.", len(text)
     elif message.startswith("Invalid control character"):
@@ -226,3 +226,9 @@ def _matching(text: str) -> int:
 
 def _bytes_before(text: str, place: int) -> int:
     return len(text[:place].encode("utf-8", "surrogateescape"))
+
+
+def _after_white_space(text: str, place: int) -> int:
+    """The place of the first character from `place` on that is no white space."""
+    found = _WHITE_SPACE.match(text, place)
+    return found.end() if found else place

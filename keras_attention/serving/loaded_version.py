@@ -17,8 +17,8 @@ import tensorflow as tf
 from google.protobuf import json_format
 
 from keras_attention._runtime.plain_paths import plain_path
-from keras_attention.readers.export_layout import SOURCE_VOCABULARY
-from keras_attention.readers.saved_model_files import read_meta_graph
+from keras_attention.folders.export_layout import SOURCE_VOCABULARY
+from keras_attention.folders.saved_model_files import read_meta_graph
 from keras_attention.serving.statuses import StatusError
 from keras_attention.text.normal_form import normalise
 from keras_attention.text.tokens import split_tokens
@@ -50,10 +50,20 @@ class Signature:
         self._call = session.make_callable([output.name for output in outputs], [fed.name])
 
     def __call__(self, texts: list[bytes]) -> dict[str, np.ndarray]:
-        """The outputs for some texts, by name, a row for each."""
+        """The outputs for some texts, by name, a row for each.
+
+        Raises:
+            StatusError: they are more than the graph itself allows in one batch.
+        """
         column = np.empty(len(texts), object)
         column[:] = texts
-        return dict(zip(self._output_names, self._call(column), strict=True))
+        try:
+            return dict(zip(self._output_names, self._call(column), strict=True))
+        except tf.errors.InvalidArgumentError:
+            # The one assertion in the graph. TensorFlow's message is long, and ours stays ours.
+            raise StatusError(
+                "The texts are too many or too long for one batch of this model"
+            ) from None
 
 
 class SourceTokens:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from keras_attention._runtime.installation import command_for
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import version_folders
-from keras_attention.readers.saved_model_files import DAMAGED, reason_of
+from keras_attention.folders.export_layout import version_folders
+from keras_attention.folders.saved_model_files import DAMAGED, reason_of
 from keras_attention.serving.loaded_version import LoadedVersion
 from keras_attention.serving.statuses import StatusError
 

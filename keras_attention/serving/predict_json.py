@@ -80,19 +80,20 @@ def read_texts(document: dict[str, Any], input_name: str) -> Texts:
 def _read_rows(instances: list, input_name: str) -> Texts:
     named = _is_object(instances[0])
     texts: list[str | bytes] = []
-    first: tuple[int, tuple[int, ...]] | None = None  # size and shape that all rows must have
+    first: list[tuple[int, tuple[int, ...]]] = []  # size and shape of the first row, once read
 
     def add(row: Any) -> None:
-        nonlocal first
         shape = _shape(row)
         before = len(texts)
         _fill(row, 0, shape, texts)
         size = len(texts) - before
-        first = first or (size, shape)
-        if size != first[0]:
-            raise StatusError(f"Expecting tensor size: {first[0]} but got: {size}")
-        if shape != first[1]:
-            expected, got = (",".join(map(str, dims)) for dims in (first[1], shape))
+        if not first:
+            first.append((size, shape))
+        first_size, first_shape = first[0]
+        if size != first_size:
+            raise StatusError(f"Expecting tensor size: {first_size} but got: {size}")
+        if shape != first_shape:
+            expected, got = (",".join(map(str, dims)) for dims in (first_shape, shape))
             raise StatusError(f"Expecting shape [{expected}] but got: [{got}]")
 
     for place, row in enumerate(instances):
@@ -115,7 +116,7 @@ def _read_rows(instances: list, input_name: str) -> Texts:
                 f"Failed to process element: {place} of 'instances' list. JSON object: "
                 f"{quoted(row)} must only have keys: {input_name}"
             )
-    return Texts(texts, (len(instances), *first[1]), row_format=True)
+    return Texts(texts, (len(instances), *first[0][1]), row_format=True)
 
 
 def _read_columns(value: Any, input_name: str) -> Texts:
@@ -218,9 +219,9 @@ def write_outputs(outputs: dict[str, np.ndarray], row_format: bool) -> bytes:
             ]
         text = '{\n"predictions": [' + ",\n".join(rows) + "]\n}"
     else:
-        columns = [_folded(outputs[name], 0)[0] for name in names]
-        named = [f"{json.dumps(n)}: {c}" for n, c in zip(names, columns, strict=True)]
-        value = columns[0] if len(names) == 1 else "{" + ",\n".join(named) + "}"
+        wholes = [_folded(outputs[name], 0)[0] for name in names]
+        named = [f"{json.dumps(n)}: {whole}" for n, whole in zip(names, wholes, strict=True)]
+        value = wholes[0] if len(names) == 1 else "{" + ",\n".join(named) + "}"
         text = '{\n"outputs": ' + value + "\n}"
     return text.encode("utf-8")
 

@@ -7,7 +7,7 @@ import json
 import re
 import urllib.parse
 
-from keras_attention.readers.export_layout import LARGEST_VERSION
+from keras_attention.folders.export_layout import LARGEST_VERSION
 from keras_attention.serving.access_log import Described
 from keras_attention.serving.batching import Batcher
 from keras_attention.serving.json_text import parse, quoted

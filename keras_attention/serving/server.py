@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from keras_attention.readers.export_layout import SERVING, read_manifest
+from keras_attention.folders.export_layout import SERVING, read_manifest
 from keras_attention.serving.access_log import start_log
 from keras_attention.serving.application import Application, Settings
 from keras_attention.serving.batching import Batcher
@@ -100,6 +100,7 @@ def serve(
 def _application(
     versions: ModelVersions, manifest: dict, options: ServerOptions, examples: dict | None
 ) -> Application:
+    batcher: Batcher  # it needs the metrics, which read it
     gauges = (
         (
             "keras_attention_in_flight",

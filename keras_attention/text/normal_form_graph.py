@@ -80,7 +80,7 @@ def _decompositions(points: tf.Tensor) -> tf.Tensor:
         axis=1,
     )
     is_syllable = tf.logical_and(index >= 0, index < SYLLABLES)
-    place, found = _find(tables().decomposable, points)
+    place, found = find(tables().decomposable, points)
     from_table = tf.gather(tf.constant(tables().decompositions), place)
     plain = tf.where(found[:, None], from_table, itself)
     return tf.where(is_syllable[:, None], syllable, plain)
@@ -99,14 +99,14 @@ def _in_canonical_order(points: tf.RaggedTensor) -> tf.RaggedTensor:
 
 def _classes(points: tf.Tensor) -> tf.Tensor:
     """Combining classes, int32 of the shape `[N]` of the code points."""
-    place, found = _find(tables().combining, points)
+    place, found = find(tables().combining, points)
     return tf.where(found, tf.gather(tf.constant(tables().classes), place), 0)
 
 
 def _composites(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
     """What two code points `[n]` each become together, int32 `[n]`, -1 where nothing."""
     keys = pair_key(tf.cast(first, tf.int64), tf.cast(second, tf.int64))
-    place, found = _find(tables().pairs, keys)
+    place, found = find(tables().pairs, keys)
     from_table = tf.where(found, tf.gather(tf.constant(tables().composites), place), NOTHING)
     leading, vowel = first - LEADING, second - VOWEL
     two = SYLLABLE + (leading * VOWELS + vowel) * TRAILINGS
@@ -121,7 +121,7 @@ def _within(values: tf.Tensor, least: int, end: int) -> tf.Tensor:
     return tf.logical_and(values >= least, values < end)
 
 
-def _find(known, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def find(known, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Places of values `[N]` in a sorted table, and whether they are there."""
     known = tf.constant(known)
     place = tf.minimum(tf.searchsorted(known, values), tf.size(known) - 1)

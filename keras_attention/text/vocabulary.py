@@ -13,7 +13,14 @@ import numpy as np
 from keras_attention._runtime.files import write_text
 from keras_attention.errors import UserError
 from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
-from keras_attention.text.tokens import TOKEN_KINDS, TokenKind, split_tokens
+from keras_attention.text.subwords import Pieces, join_pieces, split_pieces
+from keras_attention.text.tokens import (
+    KINDS,
+    TOKEN_KINDS,
+    TokenKind,
+    VocabularyKind,
+    split_tokens,
+)
 
 # Reserved ids are not strings, so no text can collide with them.
 PADDING, START, END, UNKNOWN = range(4)
@@ -62,20 +69,26 @@ class Vocabulary:
     """The tokens of one side; token i of `tokens` has id `i + len(RESERVED)`.
 
     Attributes:
-        kind: "char" (code points) or "word" (separated by ASCII white space).
+        kind: "char" (code points), "word" (separated by ASCII white space) or "subword" (pieces,
+            see `subwords`).
         tokens: All known tokens, sorted, without the reserved ones.
         normal_form: What texts are brought into before they are cut: "none", "NFC" or "NFD".
+
+    Raises:
+        TypeError: `tokens` is not a tuple of strings.
+        ValueError: an unknown kind or normal form; a token that is empty or occurs twice; "char"
+            tokens that are not single characters in ascending order.
     """
 
-    kind: TokenKind
+    kind: VocabularyKind
     tokens: tuple[str, ...]
     normal_form: str = NO_FORM
 
     def __post_init__(self):
         """Raises TypeError or ValueError for what no text could be numbered with."""
-        if self.kind not in TOKEN_KINDS:
+        if self.kind not in KINDS:
             raise ValueError(
-                f"kind must be one of {', '.join(TOKEN_KINDS)}. Received: kind={self.kind!r}"
+                f"kind must be one of {', '.join(KINDS)}. Received: kind={self.kind!r}"
             )
         if self.normal_form not in NORMAL_FORMS:
             raise ValueError(
@@ -87,6 +100,8 @@ class Vocabulary:
         for index, token in enumerate(self.tokens):
             if not isinstance(token, str):
                 raise TypeError(f"tokens must be strings. Received: tokens[{index}]={token!r}")
+            if not token:
+                raise ValueError(f"tokens must not be empty. Received: tokens[{index}]=''")
             if self.kind == "char" and len(token) != 1:
                 raise ValueError(
                     f"tokens of the kind char are one character each. "
@@ -103,10 +118,20 @@ class Vocabulary:
     ) -> Vocabulary:
         """Collects every token that occurs; one pass, nothing but the tokens is kept.
 
+        Args:
+            texts: All texts of one side.
+            kind: "char" or "word".
+            normal_form: What the texts are brought into first: "none", "NFC" or "NFD".
+
         Raises:
             TypeError: `texts` is one string, or holds something else than strings.
-            ValueError: an unknown kind or normal form.
+            ValueError: an unknown kind or normal form; subwords, which are learned
+                (`subword_learning.learn_subwords`).
         """
+        if kind not in TOKEN_KINDS:
+            raise ValueError(
+                f"kind must be one of {', '.join(TOKEN_KINDS)}. Received: kind={kind!r}"
+            )
         empty = cls(kind, (), normal_form)
         if isinstance(texts, (str, bytes)):
             raise TypeError(f"texts must be an iterable of strings. Received: texts={texts!r}")
@@ -126,12 +151,19 @@ class Vocabulary:
         return {token: i for i, token in enumerate(self.tokens, len(RESERVED))}
 
     @functools.cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces(self.tokens)
+
+    @functools.cached_property
     def _code_points(self) -> np.ndarray:
         return np.array([ord(token) for token in self.tokens], np.int64)
 
     def split(self, text: str) -> list[str]:
         """The tokens of a text in the normal form, known or not."""
-        return split_tokens(normalise(text, self.normal_form), self.kind)
+        text = normalise(text, self.normal_form)
+        if self.kind == "subword":
+            return split_pieces(text, self._pieces)
+        return split_tokens(text, self.kind)
 
     def encode(self, texts: Sequence[str]) -> RaggedIds:
         """Ids of many texts, the unknown token where a token is not in the vocabulary.
@@ -180,6 +212,8 @@ class Vocabulary:
 
     def join(self, tokens: Sequence[str]) -> str:
         """The text that tokens of this side make together."""
+        if self.kind == "subword":
+            return join_pieces(tokens)
         return ("" if self.kind == "char" else " ").join(tokens)
 
     def to_dict(self) -> dict:
@@ -203,6 +237,9 @@ def save_vocabularies(path: str | pathlib.Path, source: Vocabulary, target: Voca
 
 def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
     """Source and target vocabulary of a `vocabulary.json`.
+
+    Args:
+        path: The file.
 
     Raises:
         UserError: the file is missing, damaged, or of another format.

@@ -11,6 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention.text.normal_form_graph import NORMALISERS
+from keras_attention.text.subwords import NO_PIECE, SPACE
+from keras_attention.text.subwords_graph import SubwordGraph
 from keras_attention.text.vocabulary import RESERVED, UNKNOWN, Vocabulary
 
 
@@ -37,6 +39,8 @@ class SourceGraph(tf.Module):
         self._normal_form = vocabulary.normal_form
         if self._kind == "char":
             self._code_points = code_points_of(vocabulary)
+        elif self._kind == "subword":
+            self._subwords = SubwordGraph(vocabulary.tokens)
         else:
             # Created in the module so that saving finds and initialises the table.
             self._table = tf.lookup.StaticHashTable(
@@ -55,6 +59,8 @@ class SourceGraph(tf.Module):
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
         points = tf.strings.unicode_decode(texts, "UTF-8")  # ragged [n, (S)]
         points = NORMALISERS[self._normal_form](points)
+        if self._kind == "subword":
+            return self._encode_subwords(points)
         if self._kind == "char":
             tokens = points.with_flat_values(
                 tf.strings.unicode_encode(points.flat_values[:, None], "UTF-8")
@@ -62,8 +68,19 @@ class SourceGraph(tf.Module):
             ids = points.with_flat_values(self._ids_of(points.flat_values))
         else:
             texts = tf.strings.unicode_encode(points, "UTF-8")
-            tokens = tf.strings.split(texts)  # at ASCII white space, as `data.split_tokens`
+            tokens = tf.strings.split(texts)  # at ASCII white space, as `tokens.split_tokens`
             ids = tokens.with_flat_values(self._table.lookup(tokens.flat_values))
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        return EncodedTexts(ids.to_tensor(0), tokens.to_tensor(""), lengths)
+
+    def _encode_subwords(self, points: tf.RaggedTensor) -> EncodedTexts:
+        """Encodes ragged code points `[n, (S)]`."""
+        some = tf.cast(points.row_lengths() > 0, tf.int32)
+        space = tf.RaggedTensor.from_row_lengths(
+            tf.fill([tf.reduce_sum(some)], ord(SPACE)), some
+        ).with_row_splits_dtype(points.row_splits.dtype)
+        numbers, tokens = self._subwords.cut(tf.concat([space, points], axis=1))
+        ids = tf.where(numbers == NO_PIECE, UNKNOWN, numbers + len(RESERVED))
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         return EncodedTexts(ids.to_tensor(0), tokens.to_tensor(""), lengths)
 
@@ -81,6 +98,7 @@ class TargetGraph:
     def __init__(self, vocabulary: Vocabulary):
         self._tokens = [""] * len(RESERVED) + list(vocabulary.tokens)
         self._separator = vocabulary.join(["", ""])
+        self._leading_space = vocabulary.kind == "subword"
 
     def decode(self, ids: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Decodes int32 `[..., T]` of the given lengths `[...]`.
@@ -93,6 +111,8 @@ class TargetGraph:
         rows = tf.reshape(tokens, [tf.size(lengths), ids.shape[-1]])
         ragged = tf.RaggedTensor.from_tensor(rows, tf.reshape(lengths, [-1]))
         texts = tf.strings.reduce_join(ragged, axis=-1, separator=self._separator)
+        if self._leading_space:
+            texts = tf.strings.regex_replace(texts, "^ ", "", replace_global=False)
         return tf.reshape(texts, shape), tokens
 
 

@@ -17,7 +17,7 @@ from keras_attention._runtime.files import replacing
 from keras_attention.errors import UserError
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
-from keras_attention.pairs.splits import Splits
+from keras_attention.pairs.splits import Splits, StreamedSplits
 
 
 @dataclasses.dataclass
@@ -31,6 +31,8 @@ class Progress:
         best_epoch: The epoch, from 1, whose weights are kept; 0 before the first.
         best_score: `[exact match, -loss]` on validation data of that epoch.
         seconds: Time spent training so far, over all starts.
+        environments: The different ones in which it was trained, see `environment.environment`;
+            empty in a run from before they were recorded.
     """
 
     fingerprint: str
@@ -39,6 +41,7 @@ class Progress:
     best_epoch: int = 0
     best_score: list[float] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
+    environments: list[dict[str, str]] = dataclasses.field(default_factory=list)
 
 
 def save(path: pathlib.Path, progress: Progress, model, optimizer, best: list[np.ndarray]) -> None:
@@ -57,7 +60,7 @@ def save(path: pathlib.Path, progress: Progress, model, optimizer, best: list[np
     arrays["progress"] = np.array(json.dumps(dataclasses.asdict(progress)))
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as temporary:
-        np.savez(temporary, **arrays)
+        np.savez(temporary, **arrays)  # type: ignore[arg-type]  # none is its flag allow_pickle
 
 
 def values_of(variables) -> list[np.ndarray]:
@@ -81,7 +84,7 @@ def read_progress_of(path: pathlib.Path, data: str, data_fingerprint: str) -> Pr
     return progress
 
 
-def fingerprint_of_splits(splits: Splits) -> str:
+def fingerprint_of_splits(splits: Splits | StreamedSplits) -> str:
     """SHA-256, in hexadecimal, of all three parts."""
     return fingerprint_of_parts(fingerprint(splits.train), splits.valid, splits.test)
 

@@ -4,62 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import math
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_attention._runtime.files import remove_unfinished, write_text
-from keras_attention.batching.batches import (
-    EncodedPairs,
-    StreamedPairs,
-    encode_pairs,
-    evaluation_batches,
-    training_batches,
-)
-from keras_attention.batching.survey import Survey, survey
+from keras_attention._runtime.lock import folder_lock
+from keras_attention.batching.training_data import TrainingData, prepare, resolved
 from keras_attention.config import Config
+from keras_attention.engine.calibration import Calibration, save_calibration
 from keras_attention.errors import UserError
 from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
+from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
-from keras_attention.pairs.pair import Pair
-from keras_attention.pairs.pair_stream import PairStream
-from keras_attention.pairs.splits import Splits
-from keras_attention.readers.calibration import save_calibration
-from keras_attention.readers.engine_reader import engine_from_model
+from keras_attention.pairs.splits import Splits, StreamedSplits
+from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import save_model
-from keras_attention.readers.run_folder import (
-    CALIBRATION,
-    CHECKPOINT,
-    CONFIG,
-    VOCABULARY,
-    check_startable,
-    remove_run,
-    write_history,
-)
-from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
-from keras_attention.text.vocabulary import Vocabulary, save_vocabularies
 from keras_attention.training import checkpoint
 from keras_attention.training.advice import advise
 from keras_attention.training.checkpoint import Progress, fingerprint_of_parts
 from keras_attention.training.cluster import ALONE, Task
 from keras_attention.training.distribution import from_chief
-from keras_attention.training.step import make_loss_step, make_optimizer, make_training_step
-
-SAMPLES = 5
-EVALUATION_BATCH_SIZE = 1024
-# An untrained model's loss is about log V; an epoch whose mean is this many times that diverges.
-DIVERGED = 3.0
-
-Log = Callable[[str], None]
+from keras_attention.training.environment import differences, environment
+from keras_attention.training.epochs import EpochLoop, Log, TrainingState
+from keras_attention.training.resumption import as_in_run, start_or_resume
+from keras_attention.training.step import make_optimizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +55,7 @@ class Trained:
 
 
 @contextlib.contextmanager
-def _telling_of_memory():
+def _telling_of_memory() -> Iterator[None]:
     try:
         yield
     except (tf.errors.ResourceExhaustedError, MemoryError):
@@ -90,258 +65,171 @@ def _telling_of_memory():
         ) from None
 
 
-@_telling_of_memory()
 def train(
     config: Config,
-    splits: Splits,
+    splits: Splits | StreamedSplits,
     log: Log = print,
     started: float | None = None,
     task: Task = ALONE,
-    prepare: Callable[[keras.Model], None] | None = None,
+    adjust: Callable[[keras.Model], None] | None = None,
 ) -> Trained:
     """Trains, and writes the run folder but for `attention.png` and `metrics.json`.
 
     The same config and data give the same weights on the same machine, also when the process is
-    killed at any moment and started again with `resume`.
+    killed at any moment and started again with `resume`. On another machine, with other threads or
+    another version of TensorFlow, they differ by rounding; `resume` tells of it.
 
     Args:
-        config: All options; `config.out` is written.
-        splits: The pairs; the training pairs may be a list or a `PairStream`.
+        config: All options; `config.out` is written, and locked meanwhile.
+        splits: The pairs; the training pairs may be streamed.
         log: Takes each line that is to be shown.
         started: `time.monotonic()` at the start of the command, for `seconds.total`.
         task: Which of several processes this is. All are given the same config and data but for
             `out`, of which each has its own; the chief's is resumed.
+        adjust: Changes the model before it is trained, as by freezing a layer.
 
     Raises:
-        UserError: the folder holds a run and neither `resume` nor `overwrite` is set; the run to
-            resume has other options or data; the loss stopped being a number or grew far above an
-            untrained model's; the memory does not suffice; this worker's data are not the
+        UserError: another process writes to the folder; it holds a run and neither `resume` nor
+            `overwrite` is set; the run to resume has other options or data, or a file of it that
+            cannot be made again is missing or damaged; the loss stopped being a number or grew far
+            above an untrained model's; the memory does not suffice; this worker's data are not the
             chief's.
     """
     started = time.monotonic() if started is None else started
-    tf.config.experimental.enable_op_determinism()
-    keras.utils.set_random_seed(config.seed)
+    with folder_lock(config.out), _telling_of_memory():
+        tf.config.experimental.enable_op_determinism()
+        keras.utils.set_random_seed(config.seed)
+        data = prepare(splits, config)
+        config = resolved(as_in_run(config), data.survey)
+        fingerprint = fingerprint_of_parts(data.survey.fingerprint, splits.valid, splits.test)
+        vocabularies = data.survey.source, data.survey.target
+        progress = start_or_resume(config, *vocabularies, fingerprint, log)
 
-    streamed = isinstance(splits.train, PairStream)
-    block_size = config.shuffle_buffer if streamed else len(splits.train)
-    seen = survey(splits.train, config, block_size)
-    source, target = seen.source, seen.target
-    config = dataclasses.replace(
-        config,
-        epochs=config.epochs_for(seen.batches),
-        # A quarter more than was seen: room for a longer word, and an end for a loop.
-        longest_output=config.longest_output or math.ceil(1.25 * seen.longest_target),
-    )
-    fingerprint = fingerprint_of_parts(seen.fingerprint, splits.valid, splits.test)
-    progress = _start_or_resume(config, source, target, fingerprint)
+        state = _initial_state(config, data, progress, adjust)
 
-    model = build_training_model(config, len(source), len(target))
-    if prepare is not None:
-        prepare(model)
-    optimizer = make_optimizer(config, seen.batches * config.epochs)
-    optimizer.build(model.trainable_variables)
-    decoder = functools.partial(engine_from_model, model, config, source, target)
+        def reader() -> EngineReader:
+            """Reads the weights as they are now."""
+            return engine_from_model(state.model, config, *vocabularies)
 
-    best = model.get_weights()
-    if progress.epochs_done:
-        best = checkpoint.restore(Path(config.out) / CHECKPOINT, model, optimizer)
-        write_history(config.out, progress.history)  # the kill may have come just before it
-        log(f"resumed at epoch {progress.epochs_done + 1}")
-    else:
-        _log_start(log, seen, splits, model)
-    best = _follow_chief(task, config, progress, model, optimizer, best)
-    trained_before = progress.seconds
-    best, valid = _train_epochs(
-        config, splits, seen, model, optimizer, decoder, progress, best, log, task
-    )
-    model.set_weights(best)
-    save_model(config.out, model)
-    reader = decoder()
-    translator = Translator(reader)
-    valid = valid or evaluate(translator, splits.valid)
-    reader.calibration = valid.fit_calibration()
-    save_calibration(Path(config.out) / CALIBRATION, reader.calibration)
-    if reservation := reader.calibration.reservation:
-        log(f"calibration: {reservation}")
-    if stillness := warn_of_stillness(valid.attention_spread()):
-        log(f"warning: {stillness}")
-    if advice := advise(progress.history, valid, math.log(len(target))):
-        log(f"advice: {advice}")
-    test = evaluate(translator, splits.test)
-    metrics = {
-        "test": test.summary(),
-        "valid": valid.summary(),
-        "seconds": {
-            "total": round(trained_before + time.monotonic() - started, 1),
-            "training": round(progress.seconds, 1),
-        },
-        "epochs": progress.epochs_done,
-        "best_epoch": progress.best_epoch,
-        "parameters": model.count_params(),
-    }
+        _begin(config, state, task, log, "; ".join(_sizes(data, splits, state.model)))
+        before = progress.seconds
+        save = _saving_into(Path(config.out))
+        EpochLoop(config, data, splits.valid, reader, save, log, task).run(state)
+
+        state.model.set_weights(state.best)
+        best = reader()
+        translator = Translator(best)
+        valid = state.best_valid or evaluate(translator, splits.valid)
+        best.calibration = valid.fit_calibration()
+        # The model last: where it is, the run can be used, and is whole.
+        save_calibration(Path(config.out) / CALIBRATION, best.calibration)
+        save_model(config.out, state.model)
+        _log_advice(log, progress, valid, best.calibration, data)
+        test = evaluate(translator, splits.test)
+        metrics = _metrics(state, valid, test, before + time.monotonic() - started)
     return Trained(translator, metrics, test, progress.history)
 
 
-def _start_or_resume(
-    config: Config, source: Vocabulary, target: Vocabulary, data_fingerprint: str
-) -> Progress:
-    check_startable(config)
-    out = Path(config.out)
-    remove_unfinished(out)
-    remove_unfinished((out / CHECKPOINT).parent)
-    if config.resume and (out / CHECKPOINT).is_file():
-        return checkpoint.read_progress_of(out / CHECKPOINT, config.data, data_fingerprint)
-    remove_run(out)
-    save_vocabularies(out / VOCABULARY, source, target)
-    write_text(out / CONFIG, config.to_json())
-    return Progress(fingerprint=data_fingerprint)
+def _initial_state(
+    config: Config,
+    data: TrainingData,
+    progress: Progress,
+    adjust: Callable[[keras.Model], None] | None,
+) -> TrainingState:
+    """An untrained model, or the state that the checkpoint holds."""
+    model = build_training_model(config, len(data.survey.source), len(data.survey.target))
+    if adjust is not None:
+        adjust(model)
+    optimizer = make_optimizer(config, data.survey.batches * config.filled_in("epochs"))
+    optimizer.build(model.trainable_variables)
+    best = model.get_weights()
+    if progress.epochs_done:
+        best = checkpoint.restore(Path(config.out) / CHECKPOINT, model, optimizer)
+    return TrainingState(model, optimizer, progress, best)
 
 
-def _follow_chief(task: Task, config, progress: Progress, model, optimizer, best) -> list:
-    """Takes over the chief's state, which it may have resumed; returns the best weights so far."""
+def _begin(config: Config, state: TrainingState, task: Task, log: Log, sizes: str) -> None:
+    """Tells where training begins, and lets all workers begin there."""
+    progress = state.progress
+    if progress.epochs_done:
+        write_history(config.out, progress.history)  # the kill may have come just before it
+        log(f"resumed at epoch {progress.epochs_done + 1}")
+    else:
+        log(sizes)
+    here = environment(task)
+    if progress.environments and here not in progress.environments:
+        changed = differences(progress.environments[-1], here)
+        log(
+            f"warning: the run goes on in another environment ({changed}); its weights will "
+            "differ by rounding from those of an uninterrupted training"
+        )
+    if here not in progress.environments:
+        progress.environments.append(here)
+    _follow_chief(config, state, task)
+
+
+def _follow_chief(config: Config, state: TrainingState, task: Task) -> None:
+    """Takes over the chief's state, which it may have resumed."""
     if task.count == 1:
-        return best
+        return
+    progress = state.progress
     own = int(progress.fingerprint[:12], 16)
     header = np.array([own, progress.epochs_done, progress.best_epoch])
-    score = np.array(progress.best_score or [-np.finfo(np.float32).max] * 2)
-    variables = [*model.variables, *optimizer.variables]
+    score = np.array(progress.best_score or [-float(np.finfo(np.float32).max)] * 2)
+    variables = [*state.model.variables, *state.optimizer.variables]
     values = checkpoint.values_of(variables)
-    header, score, *values = from_chief(task, [header, score, *values, *best])
+    header, score, *values = from_chief(task, [header, score, *values, *state.best])
     if header[0] != own:
         raise UserError(f"--data: this worker finds other pairs in {config.data} than the chief")
     progress.epochs_done, progress.best_epoch = int(header[1]), int(header[2])
     progress.best_score = score.tolist()
     for variable, value in zip(variables, values[: len(variables)], strict=True):
         variable.assign(value)
-    return values[len(variables) :]
+    state.best = values[len(variables) :]
 
 
-def _train_epochs(
-    config, splits, seen, model, optimizer, decoder, progress, best, log, task
-) -> tuple[list[np.ndarray], Evaluation | None]:
-    """Trains until the last epoch or until nothing gets better.
+def _saving_into(out: Path):
+    def save(state: TrainingState) -> None:
+        checkpoint.save(out / CHECKPOINT, state.progress, state.model, state.optimizer, state.best)
+        write_history(out, state.progress.history)
 
-    Returns:
-        The best weights, and their evaluation on the validation pairs if they are of these epochs.
-    """
-    training_step = make_training_step(model, optimizer, config)
-    loss_step = make_loss_step(model)
-    pairs = _encoded(splits.train, seen, config.shuffle_buffer)
-    valid_pairs = encode_pairs(splits.valid, seen.source, seen.target)
-    samples = _samples(splits.valid, config.seed)
-    best_valid = None
-    for epoch in range(progress.epochs_done, config.epochs):
-        if progress.best_epoch and epoch - progress.best_epoch >= config.patience:
-            log(f"stopped: no better validation result for {config.patience} epochs")
-            break
-        started = time.monotonic()
-        log(f"Epoch {epoch + 1}/{config.epochs}")
-        loss, norm = _train_one_epoch(config, pairs, seen, training_step, epoch)
-        valid_loss = _mean_loss(loss_step, valid_pairs)
-        translator = Translator(decoder())  # of the weights as they are now
-        valid = evaluate(translator, splits.valid)
-        # All workers see the same but for rounding; they must also decide the same.
-        (score,) = from_chief(task, [np.array([valid.exact_match, -valid_loss])])
-        score = score.tolist()
-        better = score > progress.best_score
-        if better:
-            best, best_valid = model.get_weights(), valid
-            progress.best_epoch, progress.best_score = epoch + 1, score
-        spread = valid.attention_spread()
-        seconds = time.monotonic() - started
-        progress.history.append(
-            {
-                "epoch": epoch + 1,
-                "loss": loss,
-                "gradient_norm": norm,
-                "valid_loss": valid_loss,
-                "valid_exact_match": valid.exact_match,
-                "learning_rate": float(optimizer.learning_rate),
-                "seconds": round(seconds, 2),
-                # Empty for a model without attention.
-                "mean_largest_weight": spread and spread.mean_largest_weight,
-                "one_position": spread and spread.one_position,
-            }
-        )
-        progress.epochs_done = epoch + 1
-        progress.seconds += seconds
-        checkpoint.save(Path(config.out) / CHECKPOINT, progress, model, optimizer, best)
-        write_history(config.out, progress.history)
-        log(
-            f"  valid: exact match {valid.exact_match:.4f}, loss {valid_loss:.4f}"
-            + (" (best so far)" if better else "")
-        )
-        for line in _sample_lines(samples, translator.translate([s.source for s in samples])):
-            log("  " + line)
-    return best, best_valid
+    return save
 
 
-def _train_one_epoch(
-    config: Config, pairs: EncodedPairs | StreamedPairs, seen: Survey, training_step, epoch: int
-) -> tuple[float, float]:
-    """Mean loss per real token and mean gradient norm of one pass over the pairs."""
-    bar = keras.utils.Progbar(
-        seen.batches, verbose=1 if sys.stdout.isatty() else 2, stateful_metrics=["loss"]
-    )
-    total = tokens = norms = 0.0
-    batches = training_batches(pairs, config.batch_size, config.unknown_rate, config.seed, epoch)
-    for step, batch in enumerate(batches, 1):
-        batch_total, batch_tokens, norm = (float(value) for value in training_step(*batch))
-        if not (math.isfinite(batch_total) and math.isfinite(norm)):
-            raise UserError(
-                f"--learning-rate: the loss is no longer a number in epoch {epoch + 1}, step "
-                f"{step}; use a lower one than {config.learning_rate:g}, or clip harder"
-            )
-        total, tokens, norms = total + batch_total, tokens + batch_tokens, norms + norm
-        bar.update(step, [("loss", total / tokens)], finalize=False)
-    bar.update(step, [("loss", total / tokens)], finalize=True)
-    loss = total / tokens
-    guessing = math.log(len(seen.target))
-    if loss > DIVERGED * guessing:
-        raise UserError(
-            f"--learning-rate: training diverges: epoch {epoch + 1} has a mean loss of {loss:.2f}, "
-            f"guessing one of {guessing:.2f}; use a lower one than "
-            f"{config.learning_rate:g}, or clip harder"
-        )
-    return loss, norms / step
+def _log_advice(
+    log: Log, progress: Progress, valid: Evaluation, calibration: Calibration, data: TrainingData
+) -> None:
+    """What the training's own figures say about trusting it, and about how to go on."""
+    if reservation := calibration.reservation:
+        log(f"calibration: {reservation}")
+    if stillness := warn_of_stillness(valid.attention_spread()):
+        log(f"warning: {stillness}")
+    if not progress.history:  # another worker than the chief may have trained no epoch itself
+        return
+    if advice := advise(progress.history, valid, math.log(len(data.survey.target))):
+        log(f"advice: {advice}")
 
 
-def _encoded(
-    pairs: list[Pair] | PairStream, seen: Survey, shuffle_buffer: int
-) -> EncodedPairs | StreamedPairs:
-    if isinstance(pairs, PairStream):
-        return StreamedPairs(pairs.shuffled, seen.source, seen.target, shuffle_buffer)
-    return encode_pairs(pairs, seen.source, seen.target)
+def _metrics(state: TrainingState, valid: Evaluation, test: Evaluation, seconds: float) -> dict:
+    """The content of `metrics.json`."""
+    progress = state.progress
+    return {
+        "test": test.summary(),
+        "valid": valid.summary(),
+        "seconds": {"total": round(seconds, 1), "training": round(progress.seconds, 1)},
+        "epochs": progress.epochs_done,
+        "best_epoch": progress.best_epoch,
+        "parameters": state.model.count_params(),
+        "environments": progress.environments,
+    }
 
 
-def _mean_loss(loss_step, pairs: EncodedPairs) -> float:
-    """Teacher-forced loss per real token in nats, without dropout."""
-    sums = [
-        [float(value) for value in loss_step(*batch)]
-        for batch in evaluation_batches(pairs, EVALUATION_BATCH_SIZE)
-    ]
-    total, tokens = np.sum(sums, axis=0)
-    return float(total / tokens)
-
-
-def _samples(pairs: list[Pair], seed: int) -> list[Pair]:
-    """The same few validation pairs in every epoch."""
-    rows = np.random.default_rng(seed).permutation(len(pairs))[:SAMPLES]
-    return [pairs[row] for row in rows]
-
-
-def _sample_lines(samples: list[Pair], translations: list[Translation]) -> list[str]:
-    lines = []
-    for pair, translation in zip(samples, translations, strict=True):
-        right = translation.text == pair.target
-        verdict = "right" if right else f"wrong, expected {pair.target}"
-        lines.append(f"{pair.source} → {translation.text} ({verdict})")
-    return lines
-
-
-def _log_start(log: Log, seen: Survey, splits: Splits, model: keras.Model) -> None:
-    log(
-        f"{seen.pairs} training, {len(splits.valid)} validation, {len(splits.test)} test "
-        f"pairs; {len(seen.source.tokens)} source and {len(seen.target.tokens)} target tokens; "
-        f"{model.count_params()} parameters"
+def _sizes(
+    data: TrainingData, splits: Splits | StreamedSplits, model: keras.Model
+) -> tuple[str, str, str]:
+    found = data.survey
+    return (
+        f"{found.pairs} training, {len(splits.valid)} validation, {len(splits.test)} test pairs",
+        f"{len(found.source.tokens)} source and {len(found.target.tokens)} target tokens",
+        f"{model.count_params()} parameters",
     )

@@ -9,10 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import importlib.resources
 import json
 import pathlib
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +19,8 @@ from typing import Any
 from keras_attention._runtime.replacement import replace_together
 from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import LITERT
-from keras_attention.web.viewer import as_script_data, asset
+from keras_attention.folders.export_layout import LITERT
+from keras_attention.web.viewer import as_script_data, asset, filled
 
 # What a page offers to try: only sources that the model answers at least this surely.
 SURE = 0.5
@@ -202,7 +200,7 @@ def _assets(model: str) -> dict[str, str]:
 
 
 def _own(name: str) -> str:
-    return (importlib.resources.files(__package__) / "live_assets" / name).read_text("utf-8")
+    return asset(name, "live_assets")
 
 
 def _page(settings: Mapping[str, Any], imports: Mapping[str, str] | None = None) -> str:
@@ -225,5 +223,4 @@ def _page(settings: Mapping[str, Any], imports: Mapping[str, str] | None = None)
         "title": html.escape(settings["name"]),
         "settings": as_script_data(settings),
     }
-    # One pass, so that nothing inside a part is taken for a place to fill.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _own("page.html"))
+    return filled(_own("page.html"), parts)

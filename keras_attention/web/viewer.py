@@ -47,13 +47,20 @@ def render(examples: Iterable, title: str = "Attention") -> str:
         "data": as_script_data(data),
         "script": script,
     }
-    # One pass, so that nothing inside a part is taken for a place to fill.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], asset("page.html"))
+    return filled(asset("page.html"), parts)
 
 
-def asset(name: str) -> str:
-    """The text of a file in `viewer_assets`."""
-    return (importlib.resources.files(__package__) / "viewer_assets" / name).read_text("utf-8")
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """The template with each `{{name}}` replaced by the part of that name.
+
+    In one pass, so that nothing inside a part is taken for a place to fill.
+    """
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+
+
+def asset(name: str, folder: str = "viewer_assets") -> str:
+    """The text of one of the page's files."""
+    return (importlib.resources.files(__package__) / folder / name).read_text("utf-8")
 
 
 def as_script_data(data: Any) -> str:

@@ -139,3 +139,19 @@ def test_where_the_system_cannot_tell_each_line_is_answered_at_once(monkeypatch)
         os.write(writing, b"a\n")
         assert next(lines_as_they_come(1000)) == [b"a\n"]
         os.close(writing)
+
+
+@pytest.mark.parametrize("is_console", [False, True])
+def test_a_line_is_utf8_but_on_a_console_of_another_encoding(is_console):
+    class Stream(io.TextIOWrapper):
+        def isatty(self):
+            return is_console
+
+    stream = Stream(io.BytesIO(), encoding="ascii", errors="backslashreplace")
+    with contextlib.redirect_stdout(stream):
+        print("→ a")
+        write_line("→ a")
+    stream.flush()
+    escaped = b"\\u2192 a\n"
+    line = escaped if is_console else "→ a\n".encode()
+    assert stream.buffer.getvalue() == escaped + line

@@ -335,7 +335,7 @@ def test_what_train_asks_names_file_and_line(folder, tmp_path):
 
 
 def test_train_names_the_line(folder, monkeypatch):
-    import train
+    from keras_attention.commands import train
 
     def stop(*_):
         raise UserError("as far as this test goes")

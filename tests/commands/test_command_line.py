@@ -17,7 +17,7 @@ from keras_attention.commands import train, translate
 from keras_attention.commands.training_options import parse_training_config
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
-from keras_attention.readers.export_layout import FORMAT, write_manifest
+from keras_attention.folders.export_layout import FORMAT, write_manifest
 from keras_attention.text.repair import RepairWarning
 from keras_attention.version import __version__
 from tests.support import ROOT
@@ -309,6 +309,14 @@ def test_a_training_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch, sig
     assert again == Config(data=str(data), out=str(run), units=8, resume=True)
 
 
+def test_export_refuses_a_path_that_tensorflow_cannot_write(trained, tmp_path):
+    out = tmp_path / os.fsdecode(b"p\xff")
+    done = call_verb("export", trained.path, "--out", out)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: --out: ") and "is not UTF-8" in done.err
+    assert not out.exists()
+
+
 def test_away_from_a_clone_the_default_data_are_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = call_train()
@@ -323,6 +331,7 @@ def test_away_from_a_clone_the_default_data_are_asked_for(tmp_path, monkeypatch)
     [
         (["speak"], "speak: is not a verb; use one of "),
         (["translate"], "the following arguments are required: MODEL"),
+        (["view", "--text", "-a b"], "the following arguments are required: MODEL"),
         (["translate", "/no/such/run", "abc"], "/no/such/run: does not exist"),
         (["translate", ".", "abc"], ".: is not a model"),
         (["translate", "/no/such/run", "--beam-width", "0"], "--beam-width: must be at least 1"),

@@ -11,21 +11,21 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_attention.engine.calibration import (
+    Calibration,
+    confidence_of,
+    load_calibration,
+    save_calibration,
+)
 from keras_attention.errors import UserError
 from keras_attention.evaluation import confidence
 from keras_attention.evaluation.calibration_fit import fit
 from keras_attention.evaluation.evaluation import Evaluation
 from keras_attention.export.litert import write_litert
 from keras_attention.export.saved_model import ServingModule
-from keras_attention.readers.calibration import (
-    Calibration,
-    confidence_of,
-    load_calibration,
-    save_calibration,
-)
+from keras_attention.folders.run_folder import CALIBRATION
 from keras_attention.readers.litert_reader import LiteRTReader
 from keras_attention.readers.run import load_run
-from keras_attention.readers.run_folder import CALIBRATION
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.translator import Translator
 from tests.support.commands import call_verb

@@ -86,3 +86,11 @@ def test_time_is_the_median_in_milliseconds():
     calls = []
     assert 0 <= milliseconds_per_call(lambda: calls.append(1), calls=5) < 1
     assert len(calls) == 8  # three to warm up
+
+
+def test_of_long_sources_more_rounding_is_allowed_in_proportion():
+    """A source of 1,000 tokens may differ by twice the tolerance, one of 500 by once."""
+    for length, times, holds in ((1000, 1.9, True), (1000, 2.1, False), (500, 1.1, False)):
+        ours = translation(source_tokens=("x",) * length, weights=None)
+        theirs = dataclasses.replace(ours, log_probability=-1.0 - times * TOLERANCE)
+        assert compare([ours], [theirs]).holds == holds

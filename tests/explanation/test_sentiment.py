@@ -87,7 +87,10 @@ def test_the_audit_of_a_classifier(sentiment):
     assert report.agreement.top_1["gradient"].n == 4
     assert report.erasure.comprehensiveness["50"].value > 0.1
     assert report.alignment is None
+    # One step each: nothing to tell steps apart by, but maps of different texts can be compared.
+    assert report.dependence.on_step.value is None and report.dependence.on_input.n == 4
     page = render(report)
+    assert "undefined nats" not in page and "In undefined" not in page
     assert "The adversary&#x27;s attention" in page or "The adversary's attention" in page
     assert "&lt;b&gt;" in page and "<b>" not in page
 

@@ -139,7 +139,7 @@ def test_each_file_says_that_it_was_not_run_against_the_binary():
 class TestSbom:
     """What deploy/sbom.py says of this environment."""
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def components(self):
         finished = subprocess.run(
             [sys.executable, DEPLOY / "sbom.py"], capture_output=True, text=True, check=True

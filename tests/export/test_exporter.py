@@ -22,7 +22,7 @@ from keras_attention.export.exporter import (
     longest_text_of,
 )
 from keras_attention.export.requirements import least_runtime
-from keras_attention.readers.export_layout import read_manifest
+from keras_attention.folders.export_layout import read_manifest
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from tests.support import ROOT
 from tests.support.commands import call_verb

@@ -6,6 +6,8 @@ import tensorflow as tf
 
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.readers.translator import Translator
+from keras_attention.serving.loaded_version import LoadedVersion
+from keras_attention.serving.statuses import StatusError
 from tests.support.exports import random_export, random_run, random_texts, version_folder
 
 MEGABYTE = 2**20
@@ -90,6 +92,12 @@ def test_both_limits_are_the_exports(tmp_path):
     assert (outputs["log_probability"] > -1e8).tolist() == [True, False, True]
     with pytest.raises(tf.errors.InvalidArgumentError, match="may be 20"):
         call(served, "serving_default", [b"12345"] * 5)
+    version = LoadedVersion(1, tmp_path / "1")
+    assert len(version.signature("")([b"12345"] * 4)["text"]) == 4
+    with pytest.raises(StatusError, match="too many or too long") as error:
+        version.signature("")([b"12345"] * 5)
+    assert error.value.http_status == 400
+    version.close()
 
 
 def test_the_reader_warns(tmp_path):

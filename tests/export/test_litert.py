@@ -445,7 +445,14 @@ class TestDamage:
         with pytest.raises(UserError, match="signature 'greedy'"):
             LiteRTReader(tmp_path / "x.tflite")
 
-    @pytest.mark.parametrize("content", [None, "{", "[]", '{"format": 9}', "{}"])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            *(None, "{", "[]", '{"format": 9}', "{}"),
+            '{"format": 1, "normal_form": "none"}',  # no vocabularies
+            '{"format": 1, "normal_form": "none", "source_vocabulary": [0, 0, 0, 0, 5]}',
+        ],
+    )
     def test_the_description_of_a_word_level_model(self, tmp_path, content):
         run = random_run(seed=12, tokens=("word", "word"), attention="general")
         made = folder_for_tests() / f"litert-{pathlib.Path(run.config.out).name}"

@@ -11,10 +11,11 @@ from safetensors import safe_open
 
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import HOSTILE_SOURCES, compare
+from keras_attention.folders.export_layout import MANIFEST, read_manifest, write_manifest
 from keras_attention.readers.engine_reader import EngineReader
-from keras_attention.readers.export_layout import MANIFEST, read_manifest, write_manifest
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.readers.translator import Translator
+from keras_attention.text.repair import repair
 from tests.support import ROOT
 from tests.support.commands import call_verb
 from tests.support.exports import BEAM_WIDTH, random_export, random_texts, run_python
@@ -38,7 +39,7 @@ def files_of(export):
 @pytest.mark.parametrize("beam_width", [1, BEAM_WIDTH])
 def test_an_export_is_answered_as_by_its_savedmodel(exported, beam_width):
     run, export = exported
-    texts = [*random_texts(run.source, 60, seed=4), *HOSTILE_SOURCES]
+    texts = [*random_texts(run.source, 60, seed=4), *map(repair, HOSTILE_SOURCES)]
     ours = Translator.load(export)
     assert isinstance(ours._reader, EngineReader)
     theirs = Translator.load(export, engine="tensorflow")

@@ -173,7 +173,8 @@ def test_gradients(normalizer, mask_name, dtype):
     layer = Attention(normalizer=normalizer, dtype=dtype)
 
     def loss(tensor):
-        return keras.ops.sum(layer.compute_weights(tensor, mask) * factors.astype(dtype))
+        weights = layer.compute_weights(tensor, mask)
+        return keras.ops.sum(weights * keras.ops.convert_to_tensor(factors, dtype))
 
     [got] = gradients(loss, [scores.astype(dtype)])
     seen = np.ones(scores.shape, bool) if mask is None else mask
@@ -202,7 +203,8 @@ def test_gradients_at_ties_and_extremes_are_those_of_the_closed_form(normalizer,
     scores = np.array([row], "float32")
     factors = np.arange(1, len(row) + 1, dtype="float32")
     layer = Attention(normalizer=normalizer)
-    [got] = gradients(lambda s: keras.ops.sum(layer.compute_weights(s) * factors), [scores])
+    like = keras.ops.convert_to_tensor(factors)
+    [got] = gradients(lambda s: keras.ops.sum(layer.compute_weights(s) * like), [scores])
     weights = reference_of(normalizer, scores)[0]
     wanted = reference.jacobian(normalizer, weights) @ factors
     np.testing.assert_allclose(got[0], wanted, atol=1e-6)

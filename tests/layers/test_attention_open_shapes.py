@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers, ops
 
 from keras_attention import Attention
-from keras_attention.layers.run_time_shapes import trusted_masks
+from keras_attention.layers.attention_masks import trusted_masks
 
 B, T, H = 3, 4, 2
 STATES = np.random.default_rng(0).normal(size=(B, T, H)).astype("float32")

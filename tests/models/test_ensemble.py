@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_attention.engine.calibration import Calibration, mean_of
 from keras_attention.errors import UserError
 from keras_attention.models.decoding import emittable_log_probabilities
 from keras_attention.models.training_model import build_teacher_forced_attention
-from keras_attention.readers.calibration import Calibration, mean_of
 from keras_attention.readers.translator import Translator
 from keras_attention.text.vocabulary import END, START
 from tests.support.commands import call_verb

@@ -291,3 +291,19 @@ def test_a_new_process_loads_every_kind_knowing_only_the_layer(tmp_path):
         [sys.executable, "-c", LOAD, *folders], capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["equal"] * len(KINDS), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "gru"])
+def test_building_a_decoder_step_leaves_the_training_model_as_it_was(encoder):
+    """Once it renamed the cells of the model that it was given."""
+    config = Config(units=4, embedding_size=2, layers=2, encoder=encoder)
+    model = build_training_model(config, 9, 8)
+    cells = [model.get_layer(f"decoder_{index}").cell for index in (1, 2)]
+    before = [cell.name for cell in cells]
+    step = build_decoder_step(model, config)
+    assert [cell.name for cell in cells] == before
+    assert [step.get_layer(f"decoder_{index}_cell").cell for index in (1, 2)] == cells
+    reloaded = keras.Model.from_config(step.get_config())
+    assert [weight.shape for weight in reloaded.get_weights()] == [
+        weight.shape for weight in step.get_weights()
+    ]

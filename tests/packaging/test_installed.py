@@ -81,7 +81,7 @@ class Environment:
         self.bin = folder / "environment" / "bin"
 
     def install(self, *arguments) -> None:
-        run(self.bin / "pip", "install", "--quiet", *arguments)
+        run(self.bin / "pip", "install", "--quiet", "--no-compile", *arguments)
 
     def __call__(self, *arguments, check=True) -> subprocess.CompletedProcess:
         return run(self.bin / "keras-attention", *arguments, cwd=self.place, check=check)
@@ -128,7 +128,10 @@ def test_the_base_checks_data_and_names_the_extra_for_the_rest(base, data, tmp_p
 
 
 def test_every_verb_works_where_everything_is_installed(whole, data):
-    where = run(whole.bin / "python", "-c", "import keras_attention as k; print(k.__file__)")
+    where = run(
+        *(whole.bin / "python", "-c", "import keras_attention as k; print(k.__file__)"),
+        cwd=whole.place,
+    )
     assert str(whole.bin.parent) in where.stdout
     assert "pairs" in whole("check", data).stdout
     done = whole("train", check=False)

@@ -11,12 +11,12 @@ from keras_attention.batching.survey import survey
 from keras_attention.checks.check import check_data
 from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import CHECKPOINT
 from keras_attention.pairs.fingerprint import fingerprint
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import write_pairs
 from keras_attention.pairs.pair_stream import PairStream
 from keras_attention.pairs.splits import load_splits, open_splits, split_files
-from keras_attention.readers.run_folder import CHECKPOINT
 from keras_attention.text.vocabulary import Vocabulary
 from tests.support.commands import call_train
 from tests.support.tasks import reversal_splits, write_splits

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_attention.readers.saved_model_files import DAMAGED, load_saved_model, read_meta_graph
+from keras_attention.folders.saved_model_files import DAMAGED, load_saved_model, read_meta_graph
 from keras_attention.serving.loaded_version import LoadedVersion
 from tests.support.commands import call_verb
 from tests.support.exports import random_export, random_run, version_folder

@@ -11,10 +11,10 @@ import pytest
 
 import keras_attention
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import CONFIG, VOCABULARY
 from keras_attention.models.inference import InferenceModel
 from keras_attention.readers import translator as translator_module
 from keras_attention.readers.run import save_model
-from keras_attention.readers.run_folder import CONFIG, VOCABULARY
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
@@ -268,7 +268,7 @@ import json, sys
 import numpy as np
 import keras_attention
 for folder in sys.argv[1:]:
-    translator = keras_attention.Translator.load(folder)
+    translator = keras_attention.Translator.load(folder, engine="tensorflow")
     with open(folder + "/expected.json") as file:
         expected = json.load(file)
     results = translator.translate(expected["texts"])

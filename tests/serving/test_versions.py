@@ -8,11 +8,14 @@ import shutil
 import time
 
 import pytest
+import tensorflow as tf
 
 from keras_attention.errors import UserError
+from keras_attention.export.saved_model import write_saved_model
 from keras_attention.readers.saved_model_reader import SavedModelReader
+from keras_attention.serving.loaded_version import LoadedVersion
 from keras_attention.serving.model_versions import ModelVersions
-from tests.support.exports import random_export
+from tests.support.exports import random_export, random_run, random_texts
 from tests.support.servers import server_of
 
 TEXT = "ab 12"
@@ -210,6 +213,20 @@ def test_a_start_with_nothing_that_can_be_loaded_is_told(export):
     shutil.rmtree(folder / "3")
     with pytest.raises(UserError, match="holds no version"):
         ModelVersions("NAME", folder)
+
+
+def test_a_version_with_a_table_of_words(tmp_path):
+    """Tables are filled when a version is loaded."""
+    run = random_run(seed=4, tokens=("word", "word"), attention="none")
+    write_saved_model(run, tmp_path / "1", "NAME", 2, 0.0)
+    version = LoadedVersion(1, tmp_path / "1")
+    texts = [text.encode() for text in random_texts(run.source, 8)]
+    served = tf.saved_model.load(str(tmp_path / "1"))
+    expected = served.signatures["serving_default"](text=tf.constant(texts))
+    found = version.signature("")(texts)
+    assert found["text"].tolist() == expected["text"].numpy().tolist()
+    assert version.source_tokens.count("bb never 날짜 seen".encode()) == (4, 2)
+    version.close()
 
 
 def test_what_was_replaced_is_drained_and_then_closed(export, versions, newer):

@@ -20,7 +20,10 @@ def call(main, arguments: Sequence) -> Finished:
     """Calls a command's `main` as its script does, in this process."""
     from keras_attention._runtime.command_line import exit_with_user_errors
 
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+        for _ in range(2)
+    )
     formatter, status = warnings.formatwarning, 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:

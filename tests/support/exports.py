@@ -17,11 +17,11 @@ import keras
 import numpy as np
 
 from keras_attention.config import Config
+from keras_attention.folders.run_folder import CONFIG, METRICS, VOCABULARY
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import write_pairs
 from keras_attention.readers.run import Run, load_run, save_model
-from keras_attention.readers.run_folder import CONFIG, METRICS, VOCABULARY
 from keras_attention.text.vocabulary import (
     END,
     PADDING,

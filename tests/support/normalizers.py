@@ -37,7 +37,7 @@ def jacobian(normalizer: str, weights: np.ndarray) -> np.ndarray:
     """The derivatives (S, S) of the weights (S,) by the scores, from the weights alone.
 
     diag(d) - d dT / sum(d), where d is p for softmax, sqrt(p) for 1.5-entmax and 1 on the support
-    for sparsemax: p ** (2 - alpha) with alpha = 1, 1.5 and 2 (Peters et al. 2019, proposition 2).
+    for sparsemax: p ** (2 - alpha) with alpha = 1, 1.5 and 2 (Peters et al. 2019).
     """
     power = {"softmax": 1.0, "entmax15": 0.5, "sparsemax": 0.0}[normalizer]
     d = np.where(weights > 0, np.maximum(weights, 1e-300) ** power, 0.0)

@@ -10,12 +10,14 @@ import sys
 import textwrap
 import time
 
+import keras
 import numpy as np
 import pytest
 
 from keras_attention.errors import UserError
-from keras_attention.readers.run_folder import CHECKPOINT, HISTORY, METRICS
+from keras_attention.folders.run_folder import CHECKPOINT, HISTORY, METRICS
 from keras_attention.training.cluster import ALONE, Task, task_of_environment
+from keras_attention.training.distribution import AdamOfSums
 from tests.support import ROOT
 from tests.support.tasks import reversal_splits, write_splits
 
@@ -207,6 +209,11 @@ def test_two_workers_follow_one_process_and_survive_a_loss(tmp_path, start):
     np.testing.assert_allclose(history(two), history(one), rtol=1e-3, atol=1e-5)
     assert sorted(p.name for p in two.iterdir()) == sorted(p.name for p in one.iterdir())
 
+    # Once the chief ended before the others had met it, and they waited for ever.
+    codes, again = start(*options, "--out", two).wait()
+    assert codes == [0, 0], again
+    assert again[0][-1] == again[1][-1] == lines[0][-1]
+
     workers = start(*options, "--out", killed)
     while not (killed / HISTORY).exists():
         assert workers.processes[0].poll() is None, workers.wait()
@@ -224,3 +231,13 @@ def test_two_workers_follow_one_process_and_survive_a_loss(tmp_path, start):
     for name in states[0].files:
         if name != "progress":
             assert np.array_equal(states[0][name], states[1][name]), name
+
+
+def test_a_keras_that_adds_up_gradients_elsewhere_is_told(monkeypatch):
+    """Otherwise gradients would be added twice, without a word."""
+    owner = next(
+        kind for kind in keras.optimizers.Adam.__mro__ if "_all_reduce_sum_gradients" in vars(kind)
+    )
+    monkeypatch.delattr(owner, "_all_reduce_sum_gradients")
+    with pytest.raises(RuntimeError, match="no method Adam._all_reduce_sum_gradients"):
+        AdamOfSums(0.1)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import pathlib
 import random
 import shutil
@@ -15,9 +16,14 @@ import numpy as np
 import pytest
 
 from keras_attention.commands import train
+from keras_attention.config import Config
+from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import check_startable, damaged_files, is_run
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits
-from keras_attention.training import checkpoint
+from keras_attention.readers.run import load_run
+from keras_attention.training import checkpoint, resumption
+from keras_attention.training import epochs as epoch_loop
 from keras_attention.training import trainer as training
 from tests.support import ROOT
 from tests.support.commands import call_train
@@ -101,13 +107,13 @@ def assert_same(run, other):
 def trained_epochs(monkeypatch) -> list[int]:
     """The numbers of the epochs that were trained, in their order."""
     epochs = []
-    train_one = training._train_one_epoch
+    train_one = epoch_loop.train_one_epoch
 
     def noting(*given, **named):
         epochs.append(given[-1])
         return train_one(*given, **named)
 
-    monkeypatch.setattr(training, "_train_one_epoch", noting)
+    monkeypatch.setattr(epoch_loop, "train_one_epoch", noting)
     return epochs
 
 
@@ -128,11 +134,15 @@ def kill_at_call(monkeypatch, module, name, number, after=False):
 
 # function, number of the call, whether its work is done, epochs done by then
 MOMENTS = {
-    "before the first epoch": (training, "_start_or_resume", 1, True, 0),
-    "before validation": (training, "evaluate", 2, False, 1),
+    "before the first epoch": (training, "start_or_resume", 1, True, 0),
+    "between config and vocabularies": (resumption, "save_vocabularies", 1, False, 0),
+    "before validation": (epoch_loop, "evaluate", 2, False, 1),
     "before a checkpoint": (checkpoint, "save", 3, False, 2),
     "between the last checkpoint and history": (training, "write_history", EPOCHS, False, EPOCHS),
+    "before the calibration": (training, "save_calibration", 1, False, EPOCHS),
     "before the model is saved": (training, "save_model", 1, False, EPOCHS),
+    "before the test": (training, "save_model", 1, True, EPOCHS),
+    "before the figure": (train, "_plot", 1, False, EPOCHS),
     "before the metrics": (train, "write_metrics", 1, False, EPOCHS),
 }
 
@@ -224,7 +234,7 @@ def test_patience_that_ran_out_stays_out(monkeypatch, tmp_path, data, trained_ep
         kill_at_call(patch, training, "save_model", 1)
         # Nothing gets better after the first epoch.
         losses = iter([1.0, 2.0, 3.0])
-        patch.setattr(training, "_mean_loss", lambda *_: next(losses))
+        patch.setattr(epoch_loop, "mean_loss", lambda *_: next(losses))
         start_and_kill(data, run, *options)
     assert trained_epochs == [0, 1]
     finished = start(data, run, *options)
@@ -259,7 +269,7 @@ def test_the_same_pairs_from_another_place_are_no_other_data(tmp_path, uninterru
         (("--encoder", "lstm"), "--encoder"),
         (("--attention", "peeky"), "--attention"),
         (("--seed", "9"), "--seed"),
-        (("--epochs", "5"), "--epochs"),
+        (("--epochs", "3"), "--epochs"),
         (("--global-clipnorm", "5"), "--clipnorm"),
         (("--longest-output", "3"), "--longest-output"),
         (("--bidirectional",), "--bidirectional"),
@@ -351,3 +361,210 @@ def wait_for_another_checkpoint(run, process):
 def epochs_done(run) -> int:
     with np.load(run / "checkpoint" / "state.npz") as arrays:
         return json.loads(str(arrays["progress"]))["epochs_done"]
+
+
+# --- a run is whole, or is made whole, or is refused
+
+DAMAGED = (
+    *(("vocabulary.json", "empty"), ("model.keras", "cut"), ("history.csv", "gone")),
+    *(("calibration.json", "gone"), ("attention.png", "cut"), ("metrics.json", "cut")),
+)
+
+
+def damage(file: pathlib.Path, how: str) -> None:
+    if how == "gone":
+        file.unlink()
+    elif how == "empty":
+        file.write_bytes(b"")
+    else:
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize(("name", "how"), DAMAGED)
+def test_a_finished_run_is_made_whole(tmp_path, data, uninterrupted, trained_epochs, name, how):
+    """Once an empty vocabulary.json was no reason to doubt that the run was finished."""
+    run = shutil.copytree(uninterrupted, tmp_path / "run")
+    damage(run / name, how)
+    done = start(data, run, "--resume")
+    assert done.status == 0, done.err
+    assert f"{run / name}: is missing or damaged; it is written again" in done.out
+    assert not trained_epochs
+    assert_same(run, uninterrupted)
+    assert load_run(run).calibration is not None
+    assert "is finished already" in start(data, run, "--resume").out
+
+
+def test_a_damaged_vocabulary_of_an_unfinished_run_is_made_again(
+    tmp_path, data, killed, uninterrupted
+):
+    run = shutil.copytree(killed, tmp_path / "run")
+    damage(run / "vocabulary.json", "empty")
+    done = start(data, run, "--resume")
+    assert done.status == 0, done.err
+    assert f"{run / 'vocabulary.json'}: is missing or damaged" in done.out
+    assert_same(run, uninterrupted)
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("name", ["config.json", "checkpoint/state.npz"])
+@pytest.mark.parametrize("how", ["gone", "empty", "cut"])
+def test_what_cannot_be_made_again_is_named(
+    tmp_path, data, killed, uninterrupted, finished, name, how
+):
+    """Once a run without its checkpoint began at epoch 1, without a word."""
+    run = shutil.copytree(uninterrupted if finished else killed, tmp_path / "run")
+    damage(run / name, how)
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    refused = start(data, run, "--resume")
+    assert refused.status == 2, refused.out
+    assert refused.err.startswith(f"error: {run / name}") and refused.err.count("\n") == 1
+    assert before == {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    check_startable(Config(out=str(run), overwrite=True))
+
+
+def test_a_run_whose_checkpoint_folder_was_removed_is_not_begun_again(tmp_path, data, killed):
+    run = shutil.copytree(killed, tmp_path / "run")
+    shutil.rmtree(run / "checkpoint")
+    refused = start(data, run, "--resume")
+    assert refused.status == 2
+    assert "state.npz: is missing or damaged" in refused.err
+
+
+def test_a_model_beside_the_vocabulary_of_another_training_is_told(tmp_path, uninterrupted):
+    """Once `translate` ended in a traceback."""
+    run = shutil.copytree(uninterrupted, tmp_path / "run")
+    content = json.loads((run / "vocabulary.json").read_text(encoding="utf-8"))
+    content["source"]["tokens"].append("z")
+    (run / "vocabulary.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UserError, match="vocabulary.json: is not of the training that model.keras"):
+        load_run(run)
+
+
+# --- more epochs
+
+
+def test_a_finished_run_goes_on_for_more_epochs(tmp_path, data, uninterrupted, trained_epochs):
+    run = shutil.copytree(uninterrupted, tmp_path / "run")
+    done = start(data, run, "--resume", "--epochs", EPOCHS + 2)
+    assert done.status == 0, done.err
+    assert trained_epochs == [EPOCHS, EPOCHS + 1]
+    assert f"{EPOCHS + 2} epochs in place of {EPOCHS}: from epoch {EPOCHS + 1} on" in done.out
+    assert json.loads((run / "config.json").read_text())["epochs"] == EPOCHS + 2
+    with open(run / "history.csv", newline="", encoding="utf-8") as file:
+        rates = [float(row["learning_rate"]) for row in csv.DictReader(file)]
+    # The rates behind epochs 5 and 6 of 6, of a cosine from 0.01.
+    np.testing.assert_allclose(
+        rates[-2:], [0.005 * (1 + math.cos(math.pi * 5 / 6)), 0.0], atol=1e-8
+    )
+    # Left open, the number is the run's; fewer than there are is refused.
+    trained_epochs.clear()
+    options = [str(option) for option in OPTIONS]
+    place = options.index("--epochs")
+    left_open = options[:place] + options[place + 2 :]
+    done = call_train("--data", data, "--out", run, *left_open, "--resume")
+    assert "is finished already" in done.out and not trained_epochs
+    assert start(data, run, "--resume").err.startswith("error: --epochs: the run in ")
+
+
+def test_a_kill_while_a_run_is_extended_loses_nothing(
+    monkeypatch, tmp_path, data, uninterrupted, trained_epochs
+):
+    more = ("--resume", "--epochs", EPOCHS + 1)
+    for index, moment in enumerate([("remove_results", True), ("write_text", True)]):
+        run = shutil.copytree(uninterrupted, tmp_path / str(index))
+        with monkeypatch.context() as patch:
+            kill_at_call(patch, resumption, moment[0], 1, moment[1])
+            start_and_kill(data, run, *more)
+        trained_epochs.clear()
+        done = start(data, run, *more)
+        assert done.status == 0, done.err
+        assert trained_epochs == [EPOCHS]
+        assert json.loads((run / "metrics.json").read_text())["epochs"] == EPOCHS + 1
+
+
+# --- another machine
+
+
+def test_resuming_in_another_environment_is_told(monkeypatch, tmp_path, data, killed):
+    run = shutil.copytree(killed, tmp_path / "run")
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "7")
+    done = start(data, run, "--resume")
+    assert done.status == 0, done.err
+    (line,) = (line for line in done.out.splitlines() if line.startswith("warning: "))
+    assert "TF_NUM_INTRAOP_THREADS 1 → 7" in line and "differ by rounding" in line
+    environments = json.loads((run / "metrics.json").read_text())["environments"]
+    assert [there["TF_NUM_INTRAOP_THREADS"] for there in environments] == ["1", "7"]
+    assert set(environments[0]) >= {"tensorflow", "keras", "numpy", "processor", "workers"}
+
+
+def test_a_run_from_before_environments_were_recorded_goes_on(tmp_path, data, killed):
+    run = shutil.copytree(killed, tmp_path / "run")
+    file = run / "checkpoint" / "state.npz"
+    with np.load(file) as arrays:
+        content = {name: arrays[name] for name in arrays.files}
+    progress = json.loads(str(content["progress"]))
+    del progress["environments"]
+    np.savez(file, **(content | {"progress": np.array(json.dumps(progress))}))
+    done = start(data, run, "--resume")
+    assert done.status == 0, done.err
+    assert "warning" not in done.out
+
+
+# --- other writers, other programs
+
+
+def test_a_folder_that_another_process_writes_is_left_alone(tmp_path, data, uninterrupted):
+    run = shutil.copytree(uninterrupted, tmp_path / "run")
+    hold = "import sys; from keras_attention._runtime.lock import folder_lock\n"
+    hold += "with folder_lock(sys.argv[1]): print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, run], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+        for more in ((), ("--resume",), ("--overwrite",)):
+            refused = start(data, run, *more)
+            assert refused.status == 2
+            assert "another process is writing to this folder" in refused.err
+            assert refused.err.count("\n") == 1
+        config = Config(data=str(data), out=str(run), overwrite=True)
+        with pytest.raises(UserError, match="another process"):
+            training.train(config, reversal_splits())
+        assert before == {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+        holder.stdin.close()
+
+
+@pytest.mark.parametrize("more", [(), ("--overwrite",), ("--resume",)])
+@pytest.mark.parametrize("name", ["config.json", "metrics.json", "model.keras", "vocabulary.json"])
+def test_files_of_another_program_are_not_replaced(tmp_path, data, more, name):
+    """Once `--overwrite` removed the config.json and metrics.json of any model folder."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / name).write_text('{"model_type": "bert", "hidden_size": 768}')
+    refused = start(data, folder, *more)
+    assert refused.status == 2
+    assert refused.err.startswith(f"error: --out: {folder} holds a {name} that is of no run")
+    assert refused.err.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == [name]
+    assert not is_run(folder)
+
+
+@pytest.mark.parametrize("columns", ["without attention", "before there were such"])
+def test_a_history_without_figures_of_attention_is_whole(tmp_path, uninterrupted, columns):
+    run = shutil.copytree(uninterrupted, tmp_path / "run")
+    with open(run / "history.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        for name in ("mean_largest_weight", "one_position"):
+            if columns == "without attention":
+                row[name] = ""
+            else:
+                del row[name]
+    with open(run / "history.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert damaged_files(run) == []
+    (run / "history.csv").write_text("epoch,loss\n1,x\n", encoding="utf-8")
+    assert damaged_files(run) == ["history.csv"]

@@ -13,12 +13,13 @@ from keras_attention import config as config_module
 from keras_attention.batching.batches import encode_pairs, training_batches
 from keras_attention.config import Config
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import HISTORY_COLUMNS
 from keras_attention.models.training_model import build_training_model
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import write_pairs
 from keras_attention.pairs.splits import Splits
-from keras_attention.readers.run_folder import HISTORY_COLUMNS
 from keras_attention.text.vocabulary import UNKNOWN, Vocabulary
+from keras_attention.training import epochs as epoch_loop
 from keras_attention.training import trainer as training
 from keras_attention.training.step import make_loss_step, make_optimizer, make_training_step
 from tests.support.commands import call_train, call_verb
@@ -191,7 +192,8 @@ def test_the_best_weights_are_kept_not_the_last(tmp_path, monkeypatch):
         # After the four epochs the metrics are real.
         return result if (score := next(scores, None)) is None else _with(result, score)
 
-    monkeypatch.setattr(training, "evaluate", scripted)
+    for module in (epoch_loop, training):
+        monkeypatch.setattr(module, "evaluate", scripted)
     trained = train_tiny(tmp_path / "run", epochs=4)
     assert trained.metrics["best_epoch"] == 2
     assert not equal(seen[1], seen[3])
@@ -202,7 +204,7 @@ def test_it_stops_when_nothing_gets_better(tmp_path, monkeypatch):
     scores = iter([0.1, 0.9] + 10 * [0.4])
     evaluate = training.evaluate
     monkeypatch.setattr(
-        training, "evaluate", lambda *given: _with(evaluate(*given), next(scores, 0.4))
+        epoch_loop, "evaluate", lambda *given: _with(evaluate(*given), next(scores, 0.4))
     )
     trained = train_tiny(tmp_path / "run", epochs=9, patience=2)
     assert trained.metrics["epochs"] == 4
@@ -299,18 +301,36 @@ def test_epochs_left_open_are_in_the_run_and_may_stay_open(tmp_path, monkeypatch
     assert call_train(*start).status == 0
     assert json.loads((tmp_path / "run" / "config.json").read_text())["epochs"] == 3
     assert "is finished already" in call_train(*start, "--resume").out
-    refused = call_train(*start, "--resume", "--epochs", "4")
+    refused = call_train(*start, "--resume", "--epochs", "2")
     assert refused.status == 2
     assert (
         refused.err.startswith("error: --epochs: the run in ") and "started with 3" in refused.err
     )
 
 
+def test_validation_computes_a_bounded_number_of_logits(monkeypatch):
+    """Once 1,024 pairs at a time, whatever the vocabulary: gigabytes for ten thousand words."""
+    source, target = Vocabulary("char", tuple("abcde")), Vocabulary("char", tuple("abcde"))
+    pairs = encode_pairs(TINY.train, source, target)
+    sizes = []
+
+    def loss_step(source_ids, decoder_ids, target_ids):
+        sizes.append(max(source_ids.size, target_ids.size) * len(target))
+        return float((target_ids != 0).sum()) * 2.0, float((target_ids != 0).sum())
+
+    whole = epoch_loop.mean_loss(loss_step, pairs, len(target))
+    assert len(sizes) == 1
+    monkeypatch.setattr(epoch_loop, "LOGITS_PER_BATCH", 500)
+    sizes.clear()
+    assert epoch_loop.mean_loss(loss_step, pairs, len(target)) == whole == 2.0
+    assert len(sizes) > 1 and max(sizes) <= 500
+
+
 # --- when it goes wrong
 
 
 def test_a_loss_that_is_no_number_stops_with_a_reason(tmp_path, monkeypatch):
-    make = training.make_training_step
+    make = epoch_loop.make_training_step
 
     def broken(*given):
         step, calls = make(*given), []
@@ -322,7 +342,7 @@ def test_a_loss_that_is_no_number_stops_with_a_reason(tmp_path, monkeypatch):
 
         return spoiled
 
-    monkeypatch.setattr(training, "make_training_step", broken)
+    monkeypatch.setattr(epoch_loop, "make_training_step", broken)
     with pytest.raises(UserError, match=r"--learning-rate: .* no longer a number in epoch 2, step"):
         train_tiny(tmp_path / "run")
     assert not (tmp_path / "run" / "metrics.json").exists()

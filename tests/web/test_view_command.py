@@ -5,7 +5,7 @@ import re
 import shutil
 import unicodedata
 
-from keras_attention.readers.run_folder import VOCABULARY
+from keras_attention.folders.run_folder import VOCABULARY
 from keras_attention.readers.translator import Translator
 from tests.support.commands import call_verb
 from tests.support.exports import random_run

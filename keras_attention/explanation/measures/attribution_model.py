@@ -126,7 +126,7 @@ class SequenceAttributionModel:
                 f"{config.attention}); train one with --attention dot"
             )
         self._reads_reversed = config.reverse_source
-        self._longest_output = config.longest_output
+        self._longest_output = run.longest_output
         model = run.model
         self._attentional_layer = None
         if config.attentional_layer:

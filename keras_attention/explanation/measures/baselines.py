@@ -12,6 +12,7 @@ import pathlib
 import re
 import tempfile
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -25,13 +26,13 @@ from keras_attention.explanation.measures.distances import jensen_shannon
 from keras_attention.explanation.measures.examples import Examples
 from keras_attention.explanation.measures.interventions import attention_of
 from keras_attention.pairs.pair_stream import PairStream
-from keras_attention.pairs.splits import Splits
+from keras_attention.pairs.splits import Splits, StreamedSplits
 from keras_attention.readers.run import Run, load_run
 from keras_attention.training.trainer import train
 
 OTHER_SEEDS = 2
 # The options that a model without attention has to leave out with it.
-NO_ATTENTION = {
+NO_ATTENTION: dict[str, Any] = {
     "attention": "none",
     "attentional_layer": False,
     "attention_normalizer": "softmax",
@@ -55,7 +56,7 @@ class Baselines:
 
 def train_baselines(
     run: Run,
-    splits: Splits,
+    splits: Splits | StreamedSplits,
     examples: Examples,
     attention: np.ndarray,
     progress: Callable[[int, int], None],
@@ -111,7 +112,7 @@ def between_seeds(attention: np.ndarray, others: Sequence[np.ndarray]) -> np.nda
 
 
 def train_once(
-    config: Config, splits: Splits, uniform: bool, progress: Callable[[int], None]
+    config: Config, splits: Splits | StreamedSplits, uniform: bool, progress: Callable[[int], None]
 ) -> tuple[Run, np.ndarray]:
     """One training in a folder of its own, which is removed afterwards.
 
@@ -132,7 +133,7 @@ def train_once(
     with tempfile.TemporaryDirectory(prefix="baseline-") as folder:
         out = str(pathlib.Path(folder) / "run")
         config = dataclasses.replace(config, out=out, resume=False, overwrite=False)
-        trained = train(config, splits, log=log, prepare=_make_uniform if uniform else None)
+        trained = train(config, splits, log=log, adjust=_make_uniform if uniform else None)
         run = load_run(out)
     progress(100)
     return run, np.array(trained.test.right)
@@ -144,10 +145,10 @@ def _make_uniform(model: keras.Model) -> None:
     attention.trainable = False
 
 
-def _check_vocabularies(run: Run, splits: Splits) -> None:
-    streamed = isinstance(splits.train, PairStream)
-    block_size = run.config.shuffle_buffer if streamed else len(splits.train)
-    found = survey(splits.train, run.config, block_size)
+def _check_vocabularies(run: Run, splits: Splits | StreamedSplits) -> None:
+    pairs = splits.train
+    block_size = run.config.shuffle_buffer if isinstance(pairs, PairStream) else len(pairs)
+    found = survey(pairs, run.config, block_size)
     if (found.source, found.target) != (run.source, run.target):
         raise UserError(
             f"--train-baselines: {run.config.data} holds other tokens than the run was trained "

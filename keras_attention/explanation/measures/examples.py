@@ -201,7 +201,16 @@ def draws(
 def answers_of(
     model: AttributionModel, source: RaggedIds, progress: Callable[[int, int], None]
 ) -> np.ndarray:
-    """What the model says to every source: int32 `[E, longest output]`."""
+    """What the model says to every source.
+
+    Args:
+        model: The audited model.
+        source: Ids of E sources.
+        progress: Is told how many sources are done, and of how many.
+
+    Returns:
+        int32 `[E, longest output]`.
+    """
     answer = compiled(
         lambda source_ids, nothing: model.answer(source_ids, unchanged, nothing), IDS, FLOATS[3]
     )

@@ -152,7 +152,15 @@ def intervene(
 
 
 def attention_of(model: AttributionModel, examples: Examples) -> np.ndarray:
-    """The model's own weights, float32 `[E, T, S]`, NaN behind the end of an answer or a source."""
+    """The model's own weights.
+
+    Args:
+        model: The audited model.
+        examples: Sources and answers, E of them.
+
+    Returns:
+        float32 `[E, T, S]`, NaN after the end of an answer or a source.
+    """
     # As a graph of its own: models that are compared one after another are no retracing.
     attend = compiled(
         lambda source_ids, answer_ids: (
@@ -177,7 +185,7 @@ def _forced(model: AttributionModel):
     def forced(source_ids, answer_ids, given, keys):
         readout = model.linearize(model.embed(source_ids), source_ids, answer_ids)
         before = readout.logits(readout.attention_weights)
-        results = {}
+        results: dict[str, tf.Tensor] = {}
         for name, change in CHANGES.items():
             needed = given.get(name, tf.zeros_like(readout.attention_weights))
             after = readout.logits(_changed(readout, change, source_ids, needed))

@@ -15,13 +15,20 @@ MOST_TOKENS = 3  # of one step, in the table of contributions
 
 def dependence(report: Report) -> list[str]:
     found = report.dependence
+    said = [
+        "A map that is the same at every step of every example cannot say what an answer came from."
+    ]
+    if found.on_step.value is not None:
+        said.append(
+            f"Steps tell {shown(found.on_step)} nats about the position that is looked at. In "
+            f"{shown(found.one_position)} of the examples attention looks at one position in every "
+            "step."
+        )
+    if found.on_input.value is not None:
+        said.append(f"The maps of two examples at one step are {shown(found.on_input)} nats apart.")
     return [
-        "<section><h2>0. Does the map depend on anything?</h2>"
-        "<p>A map that is the same at every step of every example cannot say what an answer came "
-        f"from. Steps tell {shown(found.on_step)} nats about the position that is looked at; the "
-        f"maps of two examples at one step are {shown(found.on_input)} nats apart. In "
-        f"{shown(found.one_position)} of the examples attention looks at one position in every "
-        f"step.</p>{limits('dependence')}</section>"
+        f"<section><h2>0. Does the map depend on anything?</h2><p>{' '.join(said)}</p>"
+        f"{limits('dependence')}</section>"
     ]
 
 

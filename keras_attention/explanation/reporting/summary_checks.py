@@ -35,7 +35,7 @@ def contrast_report(measured: Measured, estimator: Estimator) -> ContrastReport 
             margins,
             "share of all margins that comes from source positions through their attention "
             "weights; the rest comes from the decoder's state",
-            "logits",
+            "steps",
             int((~np.isnan(found.margin)).sum()),
         ),
         top_1=estimator.mean(
@@ -76,22 +76,30 @@ def stability_report(measured: Measured, estimator: Estimator) -> StabilityRepor
     noise = f"noise of {NOISE:.0%} of the embeddings' norm, {NOISES} draws for each example"
     stays = np.where(found.distance <= EPSILON, found.divergence, np.nan)
     kept = np.where(np.isnan(found.distance), np.nan, found.distance <= EPSILON)
+
+    def over_draws(values: np.ndarray) -> np.ndarray:
+        return values.mean(axis=-1)
+
     return StabilityReport(
         noise=NOISE,
         divergence=estimator.mean(
-            found.divergence, f"Jensen-Shannon divergence of attention in nats under {noise}"
+            over_draws(found.divergence),
+            f"Jensen-Shannon divergence of attention in nats under {noise}",
         ),
         distance=estimator.mean(
-            found.distance, f"total variation distance of the output under {noise}"
+            over_draws(found.distance), f"total variation distance of the output under {noise}"
         ),
         same_top=estimator.mean(
-            found.same_top,
+            over_draws(found.same_top),
             f"share of steps whose largest weight stays at its position under {noise}",
         ),
         output_stays=estimator.mean(
-            kept, f"share of steps whose output moves by at most {EPSILON:g} under {noise}"
+            over_draws(kept),
+            f"share of steps whose output moves by at most {EPSILON:g} under {noise}",
         ),
         divergence_where_output_stays=estimator.mean(
-            stays, f"the same divergence at steps whose output moves by at most {EPSILON:g}"
+            stays,
+            f"the same divergence where the output moves by at most {EPSILON:g}",
+            "draws of steps",
         ),
     )

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from keras_attention._runtime.plain_paths import plain_path
-from keras_attention.readers.saved_model_safety import refuse_unsafe
+from keras_attention.folders.saved_model_safety import refuse_unsafe
 
 # What reading a folder that is not a whole SavedModel raises.
 DAMAGED = (OSError, ValueError, KeyError, DecodeError, tf.errors.OpError)

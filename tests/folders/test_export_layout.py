@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_attention.readers.export_layout import version_folders
+from keras_attention.folders.export_layout import version_folders
 
 LARGEST = "9223372036854775807"
 

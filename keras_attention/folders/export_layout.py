@@ -24,7 +24,7 @@ BUILDING = ".building-"
 # TensorFlow Serving keeps a version in a signed integer of 64 bits.
 LARGEST_VERSION = 2**63 - 1
 
-_KINDS = {
+_KINDS: dict[str, type | tuple[type, ...]] = {
     "name": str,
     "version": int,
     "source_tokens": str,

@@ -106,11 +106,12 @@ def confidence_of(calibration: Calibration | None, log_probability, length, ops=
 
 def mean_of(calibrations: Sequence[Calibration | None]) -> Calibration | None:
     """A map for an ensemble from its members' maps; None where one of them has none."""
-    if any(calibration is None for calibration in calibrations):
+    maps = [calibration for calibration in calibrations if calibration is not None]
+    if len(maps) < len(calibrations):
         return None
-    values = np.mean([dataclasses.astuple(c)[: len(IDENTITY)] for c in calibrations], axis=0)
-    first = calibrations[0]
-    return Calibration(*(float(value) for value in values), first.n, first.wrong)
+    values = np.mean([dataclasses.astuple(each)[: len(IDENTITY)] for each in maps], axis=0)
+    log_slope, doubt_slope, offset, length_slope = values.tolist()
+    return Calibration(log_slope, doubt_slope, offset, length_slope, maps[0].n, maps[0].wrong)
 
 
 def save_calibration(path: str | pathlib.Path, calibration: Calibration) -> None:

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_attention._runtime.files import write_text
+from keras_attention._runtime.files import replacing, write_text
 from keras_attention.engine.architecture import Architecture
+from keras_attention.engine.calibration import Calibration
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.weights import read_safetensors, write_safetensors
 from keras_attention.errors import UserError
-from keras_attention.readers.calibration import Calibration
-from keras_attention.readers.export_layout import WEIGHTS, read_manifest
+from keras_attention.folders.export_layout import WEIGHTS, read_manifest
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 
 FORMAT = 1
@@ -106,7 +106,8 @@ def write_weights(
         for weight, value in arrays.items()
     }
     text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-    write_safetensors(tensors, named, {DESCRIPTION: text})
+    with replacing(tensors) as temporary:
+        write_safetensors(temporary, named, {DESCRIPTION: text})
     write_text(description, text)
 
 

@@ -42,7 +42,21 @@ def runs(tmp_path_factory) -> pathlib.Path:
     return tmp_path_factory.mktemp("runs")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in KOREAN], ids=name_of)
+# They train models.
+SLOW = {f"docs/course/{number}-" for number in range(8, 13)}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page, marks=[pytest.mark.slow] if name_of(page).startswith(tuple(SLOW)) else []
+        )
+        for page in PAGES
+        if page not in KOREAN
+    ],
+    ids=name_of,
+)
 def test_python_blocks_run(page, tmp_path, runs):
     run_page(page, tmp_path, runs, short=True)
 

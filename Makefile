@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
-# Tests also try the server, bulk translation on Beam, the layer on JAX, and the notebook.
+# Tests also try the server, bulk translation on Beam, the layer on JAX, the notebooks, the site.
 TEST_REQUIREMENTS := requirements-serve.txt requirements-beam.txt requirements-backends.txt \
-	requirements-notebook.txt
+	requirements-notebook.txt requirements-docs.txt
 TEST_INSTALLED := .venv/installed-for-tests
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 

@@ -42,7 +42,21 @@ def runs(tmp_path_factory) -> pathlib.Path:
     return tmp_path_factory.mktemp("runs")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in KOREAN], ids=name_of)
+# They train models.
+SLOW = {f"docs/course/{number}-" for number in range(8, 13)}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page, marks=[pytest.mark.slow] if name_of(page).startswith(tuple(SLOW)) else []
+        )
+        for page in PAGES
+        if page not in KOREAN
+    ],
+    ids=name_of,
+)
 def test_python_blocks_run(page, tmp_path, runs):
     run_page(page, tmp_path, runs, short=True)
 
@@ -93,11 +107,8 @@ def test_the_picture_of_the_floors_is_the_contract(name):
 def test_every_page_of_the_course_is_there_in_korean():
     names = {path.name for path in (ROOT / "docs" / "course").glob("*.md")}
     assert names == {path.name for path in (ROOT / "docs" / "ko").glob("*.md")}
-    listed = re.findall(
-        r"^\| \d+ \| \[[^]]*\]\(([^)]*)\)",
-        (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8"),
-        re.M,
-    )
+    contents = (ROOT / "docs" / "course" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \d+ \| \[[^]]*\]\(([^)]*)\)", contents, re.M)
     assert sorted(listed, key=lambda name: int(name.split("-")[0])) == listed
     assert set(listed) == names - {"README.md"}
 

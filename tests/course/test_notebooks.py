@@ -21,9 +21,7 @@ def code_of(notebook) -> list[str]:
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, *KOREAN], ids=lambda page: f"{page.parent.name}/{page.stem}"
-)
+@pytest.mark.parametrize("page", [*PAGES, *KOREAN], ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_a_notebook_holds_the_page_s_blocks_and_its_prose(page):
     text = page.read_text(encoding="utf-8")
     notebook = notebooks.notebook_of(page)

@@ -78,9 +78,8 @@ def test_links_and_pictures_lead_somewhere(site, pages):
             if parts.scheme or parts.netloc:
                 assert target in page.links, f"{path.name} loads {target}"
                 continue
-            file = (
-                (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
-            )
+            named = urllib.parse.unquote(parts.path)
+            file = (path.parent / named).resolve() if named else path
             file = file / "index.html" if file.is_dir() else file
             assert file.is_file(), f"{path.name} refers to {target}"
             if parts.fragment and file.suffix == ".html":

@@ -15,6 +15,7 @@ _EXTRA_OF = {
     "apache_beam": "beam",
     "h5py": "translate",
     "rapidfuzz": "translate",
+    "sacrebleu": "translate",
     "safetensors": "translate",
     "threadpoolctl": "translate",
     "matplotlib": "translate",
@@ -23,7 +24,10 @@ _EXTRA_OF = {
     "starlette": "serve",
 }
 _APPLICATION = frozenset(
-    ("tensorflow", "keras", "ai_edge_litert", "babel", "koreanize_matplotlib", "scipy")
+    (
+        *("tensorflow", "keras", "ai_edge_litert", "babel", "koreanize_matplotlib", "scipy"),
+        "sentencepiece",
+    )
 )
 
 

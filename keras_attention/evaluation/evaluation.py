@@ -15,12 +15,13 @@ from keras_attention.evaluation.confidence import (
     expected_calibration_error,
 )
 from keras_attention.evaluation.metrics import edit_distance, exact_match, token_error_rate
+from keras_attention.evaluation.translation_quality import score
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
 from keras_attention.readers.calibration import Calibration, reservation
 from keras_attention.readers.translation import Translation
 from keras_attention.readers.translator import Translator
-from keras_attention.text.tokens import TokenKind, split_tokens
+from keras_attention.text.tokens import VocabularyKind, counted_tokens
 
 # Upper bounds of source lengths in tokens; the last slice is open.
 LENGTH_BOUNDS = (*range(5, 65, 5), 80, 100, 150, 200)
@@ -43,7 +44,8 @@ class Evaluation:
     Attributes:
         n: Number of pairs.
         exact_match: Share of outputs equal to a target of their source to the last character.
-        token_error_rate: Edits per target token; of several targets, from the nearest.
+        token_error_rate: Edits per target token; of several targets, from the nearest. Words are
+            counted where tokens are subwords, so that models can be compared.
         by_length: The same exact match in slices of the source's length.
         calibration_error: See `confidence.expected_calibration_error`.
         auroc: Of the confidence, right against wrong; None where all are right or all wrong.
@@ -53,6 +55,7 @@ class Evaluation:
         sources_with_several: Sources that stand in the pairs with several targets.
         own_target_match: Share of outputs equal to the target of their own pair.
         own_target_ceiling: The most that `own_target_match` can be: one answer a source.
+        references: The target of each pair, which BLEU and chrF compare with.
     """
 
     n: int
@@ -67,6 +70,7 @@ class Evaluation:
     sources_with_several: int = 0
     own_target_match: float | None = None
     own_target_ceiling: float = 1.0
+    references: tuple[str, ...] = ()
 
     def summary(self) -> dict:
         """The three figures that `metrics.json` holds for a data set."""
@@ -93,6 +97,14 @@ class Evaluation:
     def reservation(self) -> str | None:
         """Why the figures of confidence say little here; None where they do."""
         return reservation(self.n, self.right.count(False))
+
+    def bleu(self) -> float:
+        """BLEU of the outputs, each against the target of its own pair, 0 to 100."""
+        return score("bleu", [each.text for each in self.translations], self.references)
+
+    def chrf(self) -> float:
+        """chrF of the outputs, each against the target of its own pair, 0 to 100."""
+        return score("chrf", [each.text for each in self.translations], self.references)
 
     def attention_spread(self) -> AttentionSpread | None:
         """How much attention moves; None for a model without attention."""
@@ -161,8 +173,8 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
         n=len(pairs),
         exact_match=exact_match(outputs, references),
         token_error_rate=token_error_rate(
-            [translation.target_tokens for translation in translations],
-            [split_tokens(reference, translator.target_kind) for reference in references],
+            [_counted(translation, translator.target_kind) for translation in translations],
+            [counted_tokens(reference, translator.target_kind) for reference in references],
         ),
         by_length=_by_length(translations, outputs, references),
         calibration_error=expected_calibration_error(confidences, right),
@@ -173,10 +185,18 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
         sources_with_several=answers.sources_with_several,
         own_target_match=exact_match(outputs, [pair.target for pair in pairs]),
         own_target_ceiling=answers.ceiling,
+        references=tuple(pair.target for pair in pairs),
     )
 
 
-def _nearest(translation: Translation, pair: Pair, answers: Answers, kind: TokenKind) -> str:
+def _counted(translation: Translation, kind: VocabularyKind) -> Sequence[str]:
+    """What the token error rate counts of an output."""
+    if kind != "subword":
+        return translation.target_tokens
+    return counted_tokens(translation.text, kind)
+
+
+def _nearest(translation: Translation, pair: Pair, answers: Answers, kind: VocabularyKind) -> str:
     """Of a source's targets the one with the fewest edits from the output, its own among equals."""
     targets = answers.targets(pair.source)
     if len(targets) == 1 or translation.text == pair.target:
@@ -185,7 +205,7 @@ def _nearest(translation: Translation, pair: Pair, answers: Answers, kind: Token
         return translation.text
 
     def edits(target: str) -> tuple[int, bool]:
-        distance = edit_distance(translation.target_tokens, split_tokens(target, kind))
+        distance = edit_distance(_counted(translation, kind), counted_tokens(target, kind))
         return distance, target != pair.target
 
     return min(targets, key=edits)

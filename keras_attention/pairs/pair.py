@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from keras_attention.pairs.alignment import Link, format_alignment, parse_alignment
 from keras_attention.pairs.lines import LineError
-from keras_attention.text.tokens import TokenKind, split_tokens
+from keras_attention.text.tokens import VocabularyKind, counted_tokens
 
 
 class Pair(NamedTuple):
@@ -19,14 +19,18 @@ class Pair(NamedTuple):
 
 
 def parse_line(
-    line: bytes, where: str, source_tokens: TokenKind = "char", target_tokens: TokenKind = "char"
+    line: bytes,
+    where: str,
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> Pair:
     """The pair on a line.
 
     Args:
         line: UTF-8, as `strip_line` leaves it.
         where: FILE:LINE, which begins each error.
-        source_tokens: "char" or "word": what the alignment counts on the source side.
+        source_tokens: What the alignment counts on the source side: code points for "char", words
+            for "word" and "subword".
         target_tokens: Likewise on the target side.
 
     Raises:
@@ -77,8 +81,8 @@ def _check_bounds(
             )
 
 
-def _token_count(text: str, kind: TokenKind) -> int:
-    return len(text) if kind == "char" else len(split_tokens(text, kind))
+def _token_count(text: str, kind: VocabularyKind) -> int:
+    return len(text) if kind == "char" else len(counted_tokens(text, kind))
 
 
 def fields_of(pair: Pair) -> list[str]:

@@ -13,13 +13,13 @@ from keras_attention._runtime.files import replacing
 from keras_attention.errors import UserError
 from keras_attention.pairs.lines import is_blank, iterate_raw_lines, strip_line
 from keras_attention.pairs.pair import Pair, format_line, parse_line
-from keras_attention.text.tokens import TokenKind
+from keras_attention.text.tokens import VocabularyKind
 
 
 def iterate_pairs(
     path: str | os.PathLike,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> Iterator[Pair]:
     """Streams the pairs of a file, skipping blank lines.
 
@@ -31,8 +31,8 @@ def iterate_pairs(
 def parse_lines(
     lines: Iterable[tuple[int, bytes]],
     path: str | os.PathLike,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> Iterator[Pair]:
     """The pairs on lines as `iterate_raw_lines` yields them from `path`; see `iterate_pairs`."""
     for number, raw in lines:
@@ -43,8 +43,8 @@ def parse_lines(
 
 def read_pairs(
     path: str | os.PathLike,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> list[Pair]:
     """All pairs of a file. Raises UserError as `iterate_pairs` does, or if there is none."""
     pairs = list(iterate_pairs(path, source_tokens, target_tokens))

@@ -117,12 +117,12 @@ class Translator:
 
     @property
     def source_kind(self) -> str:
-        """ "char" or "word": what the tokens of a source are."""
+        """ "char", "word" or "subword": what the tokens of a source are."""
         return self._reader.source_kind
 
     @property
     def target_kind(self) -> str:
-        """ "char" or "word": what the tokens of an answer are."""
+        """ "char", "word" or "subword": what the tokens of an answer are."""
         return self._reader.target_kind
 
     def translate(

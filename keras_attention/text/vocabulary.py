@@ -7,7 +7,6 @@ import functools
 import json
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -15,14 +14,17 @@ from keras_attention._runtime.files import write_text
 from keras_attention.errors import UserError
 from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
 from keras_attention.text.subwords import Pieces, join_pieces, split_pieces
-from keras_attention.text.tokens import TOKEN_KINDS, TokenKind, split_tokens
+from keras_attention.text.tokens import (
+    KINDS,
+    TOKEN_KINDS,
+    TokenKind,
+    VocabularyKind,
+    split_tokens,
+)
 
 # Reserved ids are not strings, so no text can collide with them.
 PADDING, START, END, UNKNOWN = range(4)
 RESERVED = ("padding", "start", "end", "unknown")
-
-VocabularyKind = Literal["char", "word", "subword"]
-KINDS: tuple[VocabularyKind, ...] = (*TOKEN_KINDS, "subword")
 
 _FORMAT = 1
 

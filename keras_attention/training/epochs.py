@@ -27,6 +27,7 @@ from keras_attention.readers.translator import Reader, Translator
 from keras_attention.training.checkpoint import Progress
 from keras_attention.training.cluster import ALONE, Task
 from keras_attention.training.distribution import from_chief
+from keras_attention.training.selection import selection_score
 from keras_attention.training.step import CompiledStep, make_loss_step, make_training_step
 
 SAMPLES = 5
@@ -109,7 +110,10 @@ class EpochLoop:
             self.save(state)
             self.log(
                 f"  valid: exact match {row['valid_exact_match']:.4f}, "
-                f"loss {row['valid_loss']:.4f}" + (" (best so far)" if better else "")
+                f"loss {row['valid_loss']:.4f}, "
+                f"token error rate {row['valid_token_error_rate']:.4f}, "
+                f"BLEU {row['valid_bleu']:.1f}, chrF {row['valid_chrf']:.1f}"
+                + (" (best so far)" if better else "")
             )
             translations = translator.translate([pair.source for pair in samples])
             for line in _sample_lines(samples, translations):
@@ -128,9 +132,13 @@ class EpochLoop:
             # Empty for a model without attention.
             "mean_largest_weight": spread and spread.mean_largest_weight,
             "one_position": spread and spread.one_position,
+            "valid_token_error_rate": valid.token_error_rate,
+            "valid_bleu": valid.bleu(),
+            "valid_chrf": valid.chrf(),
         }
         # All workers see the same but for rounding; they must also decide the same.
-        (score,) = from_chief(self.task, [np.array([valid.exact_match, -valid_loss])])
+        own = selection_score(row, self.config.select_by)
+        (score,) = from_chief(self.task, [np.array(own)])
         better = score.tolist() > state.progress.best_score
         if better:
             state.best, state.best_valid = state.model.get_weights(), valid

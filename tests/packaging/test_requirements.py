@@ -95,8 +95,16 @@ def test_each_missing_module_leads_to_the_extra_that_brings_it():
     distributions = {"ai_edge_litert": "ai-edge-litert", "apache_beam": "apache-beam"}
     modules = (
         *("tensorflow", "keras", "ai_edge_litert", "babel", "scipy", "h5py", "rapidfuzz"),
-        *("safetensors", "threadpoolctl", "matplotlib", "uvicorn", "httptools", "starlette"),
-        "apache_beam",
+        *(
+            "sacrebleu",
+            "safetensors",
+            "threadpoolctl",
+            "matplotlib",
+            "uvicorn",
+            "httptools",
+            "starlette",
+        ),
+        *("apache_beam", "sacrebleu", "sentencepiece"),
     )
     for module in modules:
         error = error_of_missing_module(ModuleNotFoundError("no", name=f"{module}.part"))

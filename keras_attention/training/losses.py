@@ -23,7 +23,7 @@ def token_losses(target_ids, logits, label_smoothing: float = 0.0):
     Returns:
         float32 `(batch_size, T)`, in nats.
     """
-    target_ids, logits = tf.convert_to_tensor(target_ids), ops.cast(logits, "float32")
+    target_ids, logits = ops.cast(target_ids, "int32"), ops.cast(logits, "float32")
     # TensorFlow has no operation for a GPU that gives the same in every run.
     on_gpu = bool(tf.config.list_logical_devices("GPU"))
     cross_entropy = composed_cross_entropy if on_gpu else fused_cross_entropy

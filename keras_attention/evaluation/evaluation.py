@@ -56,6 +56,7 @@ class Evaluation:
         own_target_match: Share of outputs equal to the target of their own pair.
         own_target_ceiling: The most that `own_target_match` can be: one answer a source.
         references: The target of each pair, which BLEU and chrF compare with.
+        edits, reference_lengths: Of each pair, what the token error rate adds up.
     """
 
     n: int
@@ -71,6 +72,8 @@ class Evaluation:
     own_target_match: float | None = None
     own_target_ceiling: float = 1.0
     references: tuple[str, ...] = ()
+    edits: tuple[int, ...] = ()
+    reference_lengths: tuple[int, ...] = ()
 
     def summary(self) -> dict:
         """The three figures that `metrics.json` holds for a data set."""
@@ -155,27 +158,34 @@ class Evaluation:
         ]
 
 
-def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1) -> Evaluation:
+def evaluate(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    beam_width: int = 1,
+    length_penalty: float | None = None,
+) -> Evaluation:
     """Translates all sources and compares with the targets; no target is shown to the model.
 
-    Where a source stands in several pairs, an output is right if it is the target of one of them.
+    Beam width and length penalty are those of `Translator.translate`. Where a source stands in
+    several pairs, an output is right if it is the target of one of them.
     """
-    translations = translator.translate([pair.source for pair in pairs], beam_width)
+    translations = translator.translate([pair.source for pair in pairs], beam_width, length_penalty)
     answers = Answers(pairs)
     outputs = [translation.text for translation in translations]
     references = [
         _nearest(translation, pair, answers, translator.target_kind)
         for translation, pair in zip(translations, pairs, strict=True)
     ]
+    counted = [_counted(translation, translator.target_kind) for translation in translations]
+    expected = [counted_tokens(reference, translator.target_kind) for reference in references]
     confidences = [translation.confidence for translation in translations]
     right = tuple(a == b for a, b in zip(outputs, references, strict=True))
     return Evaluation(
         n=len(pairs),
         exact_match=exact_match(outputs, references),
-        token_error_rate=token_error_rate(
-            [_counted(translation, translator.target_kind) for translation in translations],
-            [counted_tokens(reference, translator.target_kind) for reference in references],
-        ),
+        token_error_rate=token_error_rate(counted, expected),
+        edits=tuple(map(edit_distance, counted, expected)),
+        reference_lengths=tuple(map(len, expected)),
         by_length=_by_length(translations, outputs, references),
         calibration_error=expected_calibration_error(confidences, right),
         auroc=auroc(confidences, right),

@@ -219,6 +219,15 @@ def read_metrics(path: str | pathlib.Path) -> dict:
     return json.loads((pathlib.Path(path) / METRICS).read_text(encoding="utf-8"))
 
 
+def length_penalty_of(path: str | pathlib.Path) -> float:
+    """The length penalty that training chose for beam searches; 0 where it chose none."""
+    try:
+        penalty = read_metrics(path).get("length_penalty")
+    except (OSError, ValueError, AttributeError):  # as of a run that is not quite finished
+        return 0.0
+    return float(penalty) if isinstance(penalty, (int, float)) else 0.0
+
+
 def remove_run(path: str | pathlib.Path) -> None:
     """Removes the files of a run, and nothing else, from a folder.
 

@@ -33,6 +33,7 @@ from keras_attention.training.cluster import ALONE, Task
 from keras_attention.training.distribution import from_chief
 from keras_attention.training.environment import differences, environment
 from keras_attention.training.epochs import EpochLoop, Log, TrainingState
+from keras_attention.training.length_penalty import choose_length_penalty
 from keras_attention.training.resumption import as_in_run, start_or_resume, vocabularies_of_run
 from keras_attention.training.selection import PARTS, selection_score
 from keras_attention.training.step import make_optimizer
@@ -132,7 +133,11 @@ def train(
         if advice := advise(progress.history, valid, math.log(len(data.survey.target))):
             log(f"advice: {advice}")
         test = evaluate(translator, splits.test)
+        penalty = choose_length_penalty(translator, splits.valid, valid)
         metrics = _metrics(state, valid, test, before + time.monotonic() - started)
+        if penalty is not None:
+            log(f"length penalty of beam searches, chosen on validation: {penalty:g}")
+            metrics["length_penalty"] = penalty
     return Trained(translator, metrics, test, progress.history)
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from keras_attention.evaluation.translation_quality import METRICS, score
+from keras_attention.evaluation.translation_quality import METRICS, quality, score
 
 
 def test_bleu_by_hand():
@@ -36,3 +36,26 @@ def test_right_answers_have_100_and_wrong_lists_are_refused(metric):
         score(metric, right, [])
     with pytest.raises(ValueError, match="metric must be one of bleu, chrf"):
         score("ter", right, right)
+
+
+RIGHT = ["the cat sat on the mat", "a dog runs in the park", "two birds sing a song"] * 20
+WORSE = [text.replace("the", "a") if number % 2 else text for number, text in enumerate(RIGHT)]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_quality_is_the_score_with_an_interval_and_a_signature(metric):
+    found = quality(metric, WORSE, RIGHT)
+    assert found.score == pytest.approx(score(metric, WORSE, RIGHT))
+    assert found.low < found.score < found.high
+    assert "bs:1000" in found.signature and "version:2." in found.signature
+    assert found.other is None and found.p_value is None
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_worse_model_is_told_apart_and_an_equal_one_is_not(metric):
+    worse = quality(metric, WORSE, RIGHT, others=RIGHT)
+    assert worse.other == pytest.approx(100) and worse.p_value < 0.05
+    same = quality(metric, WORSE, RIGHT, others=WORSE)
+    assert same.other == pytest.approx(same.score) and same.p_value > 0.5
+    with pytest.raises(ValueError, match="as many"):
+        quality(metric, WORSE, RIGHT, others=RIGHT[1:])

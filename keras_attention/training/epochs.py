@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
+from keras_attention._runtime.progress import ProgressLines
 from keras_attention.batching.batches import (
     POSITIONS_PER_BATCH,
     EncodedPairs,
@@ -91,13 +92,17 @@ class EpochLoop:
         loss_step = make_loss_step(state.model)
         samples = _samples(self.valid_pairs, self.config.seed)
         progress, patience = state.progress, self.config.patience
+        batches = self.data.survey.batches
+        lines = ProgressLines(
+            batches * self.config.epochs, self.log, batches * progress.epochs_done
+        )
         for epoch in range(progress.epochs_done, self.config.epochs):
             if progress.best_epoch and epoch - progress.best_epoch >= patience:
                 self.log(f"stopped: no better validation result for {patience} epochs")
                 break
             started = time.monotonic()
             self.log(f"Epoch {epoch + 1}/{self.config.epochs}")
-            loss, norm = train_one_epoch(self.config, self.data, training_step, epoch)
+            loss, norm = train_one_epoch(self.config, self.data, training_step, epoch, lines)
             row = {"epoch": epoch + 1, "loss": loss, "gradient_norm": norm}
             translator = Translator(self.reader())
             better = self._validate(state, loss_step, translator, row)
@@ -148,11 +153,19 @@ class EpochLoop:
 
 
 def train_one_epoch(
-    config: Config, data: TrainingData, training_step: CompiledStep, epoch: int
+    config: Config,
+    data: TrainingData,
+    training_step: CompiledStep,
+    epoch: int,
+    lines: ProgressLines | None = None,
 ) -> tuple[float, float]:
-    """Mean loss per real token and mean gradient norm of one pass over the pairs."""
+    """Mean loss per real token and mean gradient norm of one pass over the pairs.
+
+    Progress is a bar on a terminal; elsewhere `lines` tells of it.
+    """
+    on_terminal = sys.stdout.isatty()
     bar = keras.utils.Progbar(
-        data.survey.batches, verbose=1 if sys.stdout.isatty() else 2, stateful_metrics=["loss"]
+        data.survey.batches, verbose=1 if on_terminal else 2, stateful_metrics=["loss"]
     )
     total = tokens = norms = 0.0
     steps = 0
@@ -168,6 +181,9 @@ def train_one_epoch(
             )
         total, tokens, norms = total + batch_total, tokens + batch_tokens, norms + norm
         bar.update(steps, [("loss", total / tokens)], finalize=False)
+        if lines is not None and not on_terminal:
+            done = epoch * data.survey.batches + steps
+            lines.tell(done, f"epoch {epoch + 1}, loss {total / tokens:.4f}")
     bar.update(steps, [("loss", total / tokens)], finalize=True)
     loss = total / tokens
     guessing = math.log(len(data.survey.target))

@@ -11,7 +11,7 @@ from keras_attention.errors import UserError
 from keras_attention.training import epochs as epoch_loop
 from keras_attention.training import trainer as training
 from keras_attention.training.selection import COLUMNS, ENOUGH_RIGHT, selection_score
-from tests.training.test_trainer import train_tiny
+from tests.training.test_trainer import CHEAP, TINY, train_tiny
 
 # As on sentences: hardly an answer is right to the last character, which of them is chance, the
 # loss turns at once, and the answers still get nearer.
@@ -129,3 +129,13 @@ def test_patience_is_counted_by_the_measure(tmp_path, monkeypatch):
     monkeypatch.setattr(epoch_loop, "mean_loss", lambda *given: 1.0)
     trained = train_tiny(tmp_path / "run", epochs=6, patience=2)
     assert trained.metrics["best_epoch"] == 3 and trained.metrics["epochs"] == 5
+
+
+def test_off_a_terminal_a_line_now_and_then_says_what_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_attention._runtime.progress.EVERY", 0.0)
+    lines = []
+    config = Config(data="tiny", out=str(tmp_path / "run"), epochs=2, batch_size=16, **CHEAP)
+    training.train(config, TINY, log=lines.append)
+    told = [line for line in lines if " left" in line]
+    assert len(told) == 6  # three batches an epoch
+    assert told[0].startswith("  step 1 of 6, epoch 1, loss ") and "about" in told[0]

@@ -58,11 +58,24 @@ class Config:
     )
     overwrite: bool = _option(False, "Run", "replace the run in --out")
 
-    source_tokens: Literal["char", "word"] = _option(
-        "char", "Tokens", "what a source is cut into", choices=("char", "word")
+    source_tokens: Literal["char", "word", "subword"] = _option(
+        "char",
+        "Tokens",
+        "what a source is cut into; subword: frequent pieces of words, learned from the training "
+        "pairs",
+        choices=("char", "word", "subword"),
     )
-    target_tokens: Literal["char", "word"] = _option(
-        "char", "Tokens", "what a target is cut into", choices=("char", "word")
+    target_tokens: Literal["char", "word", "subword"] = _option(
+        "char", "Tokens", "what a target is cut into", choices=("char", "word", "subword")
+    )
+    subwords: int = _option(
+        8000,
+        "Tokens",
+        "pieces to learn for a side of subwords, single characters included",
+        least=1,
+    )
+    joint: bool = _option(
+        False, "Tokens", "learn the same subwords for both sides, from sources and targets together"
     )
     source_form: str = _option(
         "none",
@@ -181,6 +194,13 @@ class Config:
     patience: int = _option(
         5, "Training", "epochs without a better validation result before training stops", least=1
     )
+    select_by: str = _option(
+        "auto",
+        "Training",
+        "validation result by which the best epoch is chosen, whose weights are kept; auto: exact "
+        "match where a fifth of the answers is right, else chrF",
+        choices=("auto", "exact_match", "token_error_rate", "loss", "bleu", "chrf"),
+    )
 
     def __post_init__(self):
         if isinstance(self.clipnorm, _Unasked) and self.global_clipnorm is not None:
@@ -210,6 +230,11 @@ class Config:
             raise UserError(
                 "--units: must be even with --bidirectional, since each direction gets half. "
                 f"Received: units={self.units}"
+            )
+        if self.joint and (self.source_tokens, self.target_tokens) != ("subword", "subword"):
+            raise UserError(
+                "--joint: needs --source-tokens subword and --target-tokens subword. Received: "
+                f"source_tokens={self.source_tokens!r}, target_tokens={self.target_tokens!r}"
             )
         if self.resume and self.overwrite:
             raise UserError("--resume: cannot be given together with --overwrite; choose one")
@@ -243,7 +268,10 @@ class Config:
 
 # A run from before these options existed was trained as their defaults say.
 ADDED_FIELDS = frozenset(
-    {"source_form", "attention_normalizer", "attentional_layer", "shuffle_buffer", "warmup"}
+    {
+        *("source_form", "attention_normalizer", "attentional_layer", "shuffle_buffer", "warmup"),
+        *("select_by", "subwords", "joint"),
+    }
 )
 
 # What training fills in where it is left open: a run holds the numbers.

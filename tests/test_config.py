@@ -48,6 +48,7 @@ def configs(draw):
     options["units"] *= 2
     options["learning_rate"] = options["learning_rate"] or 0.1
     options["overwrite"] &= not options["resume"]
+    options["joint"] &= options["source_tokens"] == options["target_tokens"] == "subword"
     if options["attention"] in ("none", "peeky"):
         options |= {"attentional_layer": False, "attention_normalizer": "softmax"}
     return Config(**options)

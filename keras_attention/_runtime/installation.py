@@ -15,6 +15,7 @@ _EXTRA_OF = {
     "apache_beam": "beam",
     "h5py": "translate",
     "rapidfuzz": "translate",
+    "sacrebleu": "translate",
     "safetensors": "translate",
     "threadpoolctl": "translate",
     "koreanize_matplotlib": "translate",

@@ -35,17 +35,23 @@ class Survey:
     fingerprint: str
 
 
-def survey(pairs: Iterable[Pair], config: Config, block_size: int) -> Survey:
+def survey(
+    pairs: Iterable[Pair],
+    config: Config,
+    block_size: int,
+    learned: tuple[Vocabulary | None, Vocabulary | None] = (None, None),
+) -> Survey:
     """Reads all pairs once, a block at a time.
 
     Args:
         pairs: At least one.
         config: Says what a token is and how large a batch is.
         block_size: Pairs that are batched together, see `input_pipeline.training_batches`.
+        learned: The vocabularies of the sides whose tokens are subwords, which stay as they are.
     """
-    empty = (
-        Vocabulary(config.source_tokens, (), config.source_form),
-        Vocabulary(config.target_tokens, ()),
+    cut = (
+        learned[0] or Vocabulary(config.source_tokens, (), config.source_form),
+        learned[1] or Vocabulary(config.target_tokens, ()),
     )
     tokens: tuple[set[str], set[str]] = set(), set()
     digest = Fingerprint()
@@ -55,7 +61,7 @@ def survey(pairs: Iterable[Pair], config: Config, block_size: int) -> Survey:
         lengths: tuple[list[int], list[int]] = ([], [])
         for pair in block:
             for side, text in enumerate((pair.source, pair.target)):
-                split = empty[side].split(text)
+                split = cut[side].split(text)
                 tokens[side].update(split)
                 lengths[side].append(len(split))
         count += len(block)
@@ -64,7 +70,7 @@ def survey(pairs: Iterable[Pair], config: Config, block_size: int) -> Survey:
         sources, targets = map(np.array, lengths)
         batches += len(rows_by_length(sources, targets, config.batch_size, order))
     source, target = (
-        dataclasses.replace(side, tokens=tuple(sorted(found)))
-        for side, found in zip(empty, tokens, strict=True)
+        dataclasses.replace(side, tokens=tuple(sorted(found))) if before is None else before
+        for before, side, found in zip(learned, cut, tokens, strict=True)
     )
     return Survey(source, target, count, longest, batches, digest.hexdigest())

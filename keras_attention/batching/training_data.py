@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_attention.batching.batches import EncodedPairs, StreamedPairs, encode_pairs
 from keras_attention.batching.survey import Survey, survey
 from keras_attention.config import Config
+from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_stream import PairStream
 from keras_attention.pairs.splits import Splits, StreamedSplits
+from keras_attention.text.normal_form import NO_FORM, normalise
+from keras_attention.text.subword_learning import learn_subwords
+from keras_attention.text.vocabulary import Vocabulary
 
 
 class TrainingData(NamedTuple):
@@ -27,22 +32,61 @@ class TrainingData(NamedTuple):
     valid: EncodedPairs
 
 
-def prepare(splits: Splits | StreamedSplits, config: Config) -> TrainingData:
+def prepare(
+    splits: Splits | StreamedSplits,
+    config: Config,
+    known: tuple[Vocabulary, Vocabulary] | None = None,
+) -> TrainingData:
     """Surveys the training pairs and encodes both parts.
 
     Args:
         splits: At least one pair in each part.
         config: Says what a token is, how large a batch is and how many streamed pairs make a block.
+        known: The vocabularies of a run that goes on: its subwords are not learned again.
+
+    Raises:
+        UserError: subwords are asked for, and are fewer than the characters that occur, or the
+            package that learns them is missing.
     """
     pairs = splits.train
     block_size = config.shuffle_buffer if isinstance(pairs, PairStream) else len(pairs)
-    found = survey(pairs, config, block_size)
+    found = survey(pairs, config, block_size, _subwords(pairs, config, known))
     train: EncodedPairs | StreamedPairs
     if isinstance(pairs, PairStream):
         train = StreamedPairs(pairs.shuffled, found.source, found.target, block_size)
     else:
         train = encode_pairs(pairs, found.source, found.target)
     return TrainingData(found, train, encode_pairs(splits.valid, found.source, found.target))
+
+
+def _subwords(
+    pairs: Iterable[Pair], config: Config, known: tuple[Vocabulary, Vocabulary] | None
+) -> tuple[Vocabulary | None, Vocabulary | None]:
+    """The vocabularies of the sides whose tokens are subwords."""
+    wanted = [kind == "subword" for kind in (config.source_tokens, config.target_tokens)]
+    if known is not None:
+        source, target = known
+    elif config.joint:
+        # Normalised here, since only sources are.
+        both = (
+            text
+            for pair in pairs
+            for text in (normalise(pair.source, config.source_form), pair.target)
+        )
+        target = learn_subwords(both, config.subwords, seed=config.seed)
+        source = dataclasses.replace(target, normal_form=config.source_form)
+    else:
+        return (
+            learn_subwords(
+                (pair.source for pair in pairs), config.subwords, config.source_form, config.seed
+            )
+            if wanted[0]
+            else None,
+            learn_subwords((pair.target for pair in pairs), config.subwords, NO_FORM, config.seed)
+            if wanted[1]
+            else None,
+        )
+    return (source if wanted[0] else None), (target if wanted[1] else None)
 
 
 def resolved(config: Config, found: Survey) -> Config:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from keras_attention.checks.findings import BLANK, Finding, Part, number_of, on_each_part, show
-from keras_attention.text.tokens import TokenKind
+from keras_attention.text.tokens import VocabularyKind
 
 _ODD = {
     "invisible": "is invisible; remove it unless the writing system needs it",
@@ -90,7 +90,7 @@ def _as_utf8(run: str) -> str:
 
 @on_each_part
 def edge_spaces(
-    part: Part, source_tokens: TokenKind, target_tokens: TokenKind
+    part: Part, source_tokens: VocabularyKind, target_tokens: VocabularyKind
 ) -> Iterator[Finding]:
     """Spaces around a text; between words they mean nothing, among characters they are learnt."""
     for side, kind in (("source", source_tokens), ("target", target_tokens)):

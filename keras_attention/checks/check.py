@@ -17,7 +17,7 @@ from keras_attention.pairs.lines import LineError, is_blank, iterate_raw_lines, 
 from keras_attention.pairs.pair import Pair, parse_line
 from keras_attention.pairs.splits import Splits, split_files, twin_key
 from keras_attention.text.normal_form import NO_FORM, normalise
-from keras_attention.text.tokens import TokenKind, split_tokens
+from keras_attention.text.tokens import VocabularyKind, counted_tokens
 
 _QUICK_RULES: tuple[Rule, ...] = (
     pair_rules.identical_targets,
@@ -87,7 +87,9 @@ class Report:
 
 
 def check_data(
-    path: str | os.PathLike, source_tokens: TokenKind = "char", target_tokens: TokenKind = "char"
+    path: str | os.PathLike,
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> Report:
     """Looks at a data file, or at the folder of `train.tsv`, `valid.tsv` and `test.tsv`.
 
@@ -133,8 +135,8 @@ def check_data(
 
 def quick_findings(
     splits: Splits,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
     source_form: str = NO_FORM,
     data: str | os.PathLike | None = None,
 ) -> tuple[Finding, ...]:
@@ -165,7 +167,10 @@ def _with_normal_sources(pairs: Sequence[Pair], form: str) -> Sequence[Pair]:
 
 
 def _read_part(
-    name: str, files: list[pathlib.Path], source_tokens: TokenKind, target_tokens: TokenKind
+    name: str,
+    files: list[pathlib.Path],
+    source_tokens: VocabularyKind,
+    target_tokens: VocabularyKind,
 ) -> tuple[Part, list[Finding]]:
     """As `_read`, of a part that may lie in several files, where one may be empty."""
     read = [_read(file, source_tokens, target_tokens) for file in files]
@@ -183,7 +188,7 @@ def _read_part(
 
 
 def _read(
-    path: pathlib.Path, source_tokens: TokenKind, target_tokens: TokenKind
+    path: pathlib.Path, source_tokens: VocabularyKind, target_tokens: VocabularyKind
 ) -> tuple[Part, list[Finding]]:
     """The good pairs of a file, and what its bytes and its bad lines say."""
     pairs, places = [], []
@@ -250,7 +255,7 @@ def _hint(path: pathlib.Path, strange: Sequence[bytes]) -> str:
     )
 
 
-def _figures(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -> dict:
+def _figures(part: Part, source_tokens: VocabularyKind, target_tokens: VocabularyKind) -> dict:
     """Numbers of a part: pairs, different sources and targets, lengths and vocabulary by side."""
     numbers: dict = {"pairs": len(part.pairs)}
     for side, kind in (("source", source_tokens), ("target", target_tokens)):
@@ -258,7 +263,7 @@ def _figures(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -> 
         vocabulary: collections.Counter[str] = collections.Counter()
         lengths: list[int] = []
         for text in texts:
-            tokens = split_tokens(text, kind)
+            tokens = counted_tokens(text, kind)
             lengths.append(len(tokens))
             vocabulary.update(tokens)
         numbers[side] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from keras_attention.pairs.pair import Pair
-from keras_attention.text.tokens import TokenKind
+from keras_attention.text.tokens import VocabularyKind
 
 Severity = Literal["error", "warning", "info"]
 
@@ -65,14 +65,14 @@ class Part(NamedTuple):
         return Finding(kind, severity, file, len(indices), lines, message)
 
 
-Rule = Callable[[list[Part], TokenKind, TokenKind], Iterator[Finding]]
+Rule = Callable[[list[Part], VocabularyKind, VocabularyKind], Iterator[Finding]]
 
 
-def on_each_part(rule: Callable[[Part, TokenKind, TokenKind], Iterator[Finding]]) -> Rule:
+def on_each_part(rule: Callable[[Part, VocabularyKind, VocabularyKind], Iterator[Finding]]) -> Rule:
     """Makes a rule on one part a rule on all; parts without pairs have findings of their own."""
 
     @functools.wraps(rule)
-    def on_all(parts: list[Part], source_tokens: TokenKind, target_tokens: TokenKind):
+    def on_all(parts: list[Part], source_tokens: VocabularyKind, target_tokens: VocabularyKind):
         for part in parts:
             if part.pairs:
                 yield from rule(part, source_tokens, target_tokens)

@@ -20,7 +20,7 @@ from keras_attention.checks.findings import (
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.forms import HEADINGS
 from keras_attention.pairs.splits import twin_key
-from keras_attention.text.tokens import TokenKind, split_tokens
+from keras_attention.text.tokens import VocabularyKind, counted_tokens
 
 LONG = 512  # tokens; batches are padded to their longest text
 FAR, OUTLYING = 64, 8  # tokens, and times the usual length, of a target that outlies
@@ -115,13 +115,15 @@ def conflicts(part: Part, *_) -> Iterator[Finding]:
 
 
 @on_each_part
-def long_texts(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -> Iterator[Finding]:
+def long_texts(
+    part: Part, source_tokens: VocabularyKind, target_tokens: VocabularyKind
+) -> Iterator[Finding]:
     """Texts so long that they make training slow."""
     for side, kind in (("source", source_tokens), ("target", target_tokens)):
         texts = [getattr(pair, side) for pair in part.pairs]
         # A text has no more words than characters: few need to be cut into tokens.
         lengths = {
-            index: len(split_tokens(text, kind))
+            index: len(counted_tokens(text, kind))
             for index, text in enumerate(texts)
             if len(text) > LONG
         }
@@ -137,7 +139,7 @@ def long_texts(part: Part, source_tokens: TokenKind, target_tokens: TokenKind) -
 
 
 def longest_output(
-    parts: list[Part], source_tokens: TokenKind, target_tokens: TokenKind
+    parts: list[Part], source_tokens: VocabularyKind, target_tokens: VocabularyKind
 ) -> Iterator[Finding]:
     """A training target far longer than the others: it sets how long every answer may get."""
     pairs = parts[0].pairs
@@ -146,7 +148,7 @@ def longest_output(
     # Words are counted only where the text is long enough to matter.
     lengths = [len(pair.target) for pair in pairs]
     if target_tokens != "char" and max(lengths) > FAR:
-        lengths = [len(split_tokens(pair.target, target_tokens)) for pair in pairs]
+        lengths = [len(counted_tokens(pair.target, target_tokens)) for pair in pairs]
     longest = max(lengths)
     usual = sorted(lengths)[int(0.99 * (len(lengths) - 1))]
     if longest > FAR and longest > OUTLYING * usual:
@@ -198,16 +200,16 @@ def near_leaks(parts: list[Part], *_) -> Iterator[Finding]:
 
 
 def unseen_tokens(
-    parts: list[Part], source_tokens: TokenKind, target_tokens: TokenKind
+    parts: list[Part], source_tokens: VocabularyKind, target_tokens: VocabularyKind
 ) -> Iterator[Finding]:
-    """Tokens of validation and test that training never meets."""
+    """Tokens of validation and test that training never meets; of subwords, characters."""
     if len(parts) < 2 or not parts[0].pairs:
         return
     for side, kind in (("source", source_tokens), ("target", target_tokens)):
-        split, between = (set, "") if kind == "char" else (_words, " ")
+        split, between = (set, "") if kind != "word" else (_words, " ")
         seen = split(between.join([getattr(pair, side) for pair in parts[0].pairs]))
         effect = "read as unknown" if side == "source" else "can never be written"
-        name = "character" if kind == "char" else "word"
+        name = "word" if kind == "word" else "character"
         for part in parts[1:]:
             unseen: collections.Counter[str] = collections.Counter()
             lines = []
@@ -227,4 +229,4 @@ def unseen_tokens(
 
 
 def _words(text: str) -> set[str]:
-    return set(split_tokens(text, "word"))
+    return set(counted_tokens(text, "word"))

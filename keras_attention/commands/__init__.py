@@ -5,6 +5,7 @@ A module has `run(arguments)`; its first docstring line is what `--help` says of
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import sys
@@ -36,7 +37,7 @@ VERBS = {
     "translate": "MODEL [TEXT ...]",
     "evaluate": "MODEL DATA.tsv",
     "check": "DATA",
-    "convert": "FILE --out FILE.tsv",
+    "convert": "FILE [TARGET] --out FILE.tsv",
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
@@ -114,4 +115,27 @@ def check_beam_width(width: int) -> None:
     if width > WIDEST_BEAM:
         raise UserError(
             f"--beam-width: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
+        )
+
+
+def add_length_penalty_option(parser: Parser) -> None:
+    """Adds `--length-penalty`, for verbs that may search with a beam."""
+    parser.add_argument(
+        "--length-penalty",
+        type=float,
+        metavar="A",
+        help="rank a beam's hypotheses by log_probability / length ** A; above 0 favours longer "
+        "ones (default: what training chose or the export has, else 0)",
+    )
+
+
+def check_length_penalty(penalty: float | None, beam_width: int) -> None:
+    """Raises UserError for a `--length-penalty` that is no number, or that nothing would use."""
+    if penalty is None:
+        return
+    if not math.isfinite(penalty):
+        raise UserError(f"--length-penalty: must be finite. Received: {penalty}")
+    if beam_width == 1:
+        raise UserError(
+            "--length-penalty: needs --beam-width of at least 2; greedy decoding ranks nothing"
         )

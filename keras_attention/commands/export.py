@@ -28,6 +28,7 @@ def run(arguments: list[str]) -> None:
         longest_source_of,
         longest_text_of,
     )
+    from keras_attention.folders.run_folder import length_penalty_of
     from keras_attention.readers.run import load_run
 
     loaded = load_run(run_folder)
@@ -38,7 +39,7 @@ def run(arguments: list[str]) -> None:
     wanted = ExportOptions(
         name,
         options.beam_width,
-        options.length_penalty,
+        length_penalty_of(run_folder) if options.length_penalty is None else options.length_penalty,
         longest_source,
         longest_text_of(sources) if options.longest_text is None else options.longest_text,
         options.largest_batch,
@@ -60,9 +61,9 @@ def _parse(arguments: list[str]):
     parser.add_argument(
         "--length-penalty",
         type=float,
-        default=0.0,
         metavar="A",
-        help="rank hypotheses by log_probability / length ** A (default: 0)",
+        help="rank hypotheses by log_probability / length ** A (default: what training chose, else "
+        "0)",
     )
     parser.add_argument(
         "--longest-source",

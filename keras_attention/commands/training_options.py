@@ -59,7 +59,7 @@ def _add_option(group, field: dataclasses.Field) -> None:
 
 
 # Booleans that can also be switched off, by --no-NAME; resume and overwrite are off already.
-_SWITCHES = frozenset({"attentional_layer", "bidirectional", "reverse_source"})
+_SWITCHES = frozenset({"attentional_layer", "bidirectional", "joint", "reverse_source"})
 
 
 def _shown(value) -> str:

@@ -11,7 +11,9 @@ from keras_attention._runtime.standard_streams import lines_as_they_come, write_
 from keras_attention.commands import (
     MODEL_HELP,
     add_engine_option,
+    add_length_penalty_option,
     check_beam_width,
+    check_length_penalty,
     load_translator,
     texts_of_arguments,
     verb_parser,
@@ -38,9 +40,11 @@ def run(arguments: list[str]) -> None:
         metavar="P",
         help="abstain below this confidence: print an empty line (with --scores still its scores)",
     )
+    add_length_penalty_option(parser)
     add_engine_option(parser)
     options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
     check_beam_width(options.beam_width)
+    check_length_penalty(options.length_penalty, options.beam_width)
     if not 0.0 <= options.min_confidence <= 1.0:
         raise UserError(
             f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
@@ -48,7 +52,7 @@ def run(arguments: list[str]) -> None:
     translator = load_translator(options.model, options.engine)
     given = texts_of_arguments(options.texts)
     for texts in _in_chunks(given) if given else _from_standard_input():
-        for result in translator.translate(texts, options.beam_width):
+        for result in translator.translate(texts, options.beam_width, options.length_penalty):
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"

@@ -89,4 +89,10 @@ def _links(pair: Pair | None, translation) -> tuple[Link, ...] | None:
     """The gold alignment in the model's own tokens; only a right answer has one."""
     if pair is None or pair.alignment is None or translation.text != pair.target:
         return None
-    return carry_links(pair.alignment, pair.source, translation.source_tokens)
+    return carry_links(
+        pair.alignment,
+        pair.source,
+        translation.source_tokens,
+        pair.target,
+        translation.target_tokens,
+    )

@@ -18,8 +18,10 @@ from keras_attention.datasets.string_tasks import TASKS, generate
 from keras_attention.evaluation.evaluation import Evaluation
 from keras_attention.evaluation.metrics import pointing_accuracy
 from keras_attention.folders.run_folder import CHECKPOINT, check_startable
-from keras_attention.pairs.alignment import carry_links
+from keras_attention.pairs.alignment import Link, carry_links
+from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits, load_splits
+from keras_attention.readers.translation import Translation
 from keras_attention.training.checkpoint import fingerprint_of_splits, read_progress_of
 from keras_attention.training.trainer import train
 
@@ -183,12 +185,17 @@ def _pointing(test: Evaluation, task: Task) -> float | None:
     right = [
         (translation.attention_weights, links)
         for translation, pair in pairs
-        if translation.attention_weights is not None
-        and pair.alignment is not None
-        and translation.text == pair.target
-        and (links := carry_links(pair.alignment, pair.source, translation.source_tokens))
+        if translation.attention_weights is not None and (links := _links(translation, pair))
     ]
     return pointing_accuracy(*zip(*right, strict=True)) if right else None
+
+
+def _links(translation: Translation, pair: Pair) -> tuple[Link, ...] | None:
+    """The gold alignment in the model's own tokens; only a right answer has one."""
+    if pair.alignment is None or translation.text != pair.target:
+        return None
+    tokens = translation.source_tokens, translation.target_tokens
+    return carry_links(pair.alignment, pair.source, tokens[0], pair.target, tokens[1])
 
 
 def table(results: Sequence[Result]) -> list[tuple[str, ...]]:

@@ -16,6 +16,7 @@ from keras_attention.evaluation.confidence import (
     expected_calibration_error,
 )
 from keras_attention.evaluation.metrics import edit_distance, exact_match, token_error_rate
+from keras_attention.evaluation.translation_quality import score
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
 from keras_attention.readers.translation import Translation
@@ -54,6 +55,8 @@ class Evaluation:
         sources_with_several: Sources that stand in the pairs with several targets.
         own_target_match: Share of outputs equal to the target of their own pair.
         own_target_ceiling: The most that `own_target_match` can be: one answer a source.
+        references: The target of each pair, which BLEU and chrF compare with.
+        edits, reference_lengths: Of each pair, what the token error rate adds up.
     """
 
     n: int
@@ -68,6 +71,9 @@ class Evaluation:
     sources_with_several: int = 0
     own_target_match: float | None = None
     own_target_ceiling: float = 1.0
+    references: tuple[str, ...] = ()
+    edits: tuple[int, ...] = ()
+    reference_lengths: tuple[int, ...] = ()
 
     def summary(self) -> dict:
         """The three figures that `metrics.json` holds for a data set."""
@@ -94,6 +100,14 @@ class Evaluation:
     def reservation(self) -> str | None:
         """Why the figures of confidence say little here; None where they do."""
         return reservation(self.n, self.right.count(False))
+
+    def bleu(self) -> float:
+        """BLEU of the outputs, each against the target of its own pair, 0 to 100."""
+        return score("bleu", [each.text for each in self.translations], self.references)
+
+    def chrf(self) -> float:
+        """chrF of the outputs, each against the target of its own pair, 0 to 100."""
+        return score("chrf", [each.text for each in self.translations], self.references)
 
     def attention_spread(self) -> AttentionSpread | None:
         """How much attention moves; None for a model without attention."""
@@ -144,7 +158,12 @@ class Evaluation:
         ]
 
 
-def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1) -> Evaluation:
+def evaluate(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    beam_width: int = 1,
+    length_penalty: float | None = None,
+) -> Evaluation:
     """Translates all sources and compares with the targets; no target is shown to the model.
 
     Where a source stands in several pairs, an output is right if it is the target of one of them.
@@ -153,23 +172,25 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
         translator: A run, an export or a `.tflite` file, loaded.
         pairs: Sources and targets; at least one.
         beam_width: Hypotheses kept at each step; 1 decodes greedily.
+        length_penalty: As for `Translator.translate`.
     """
-    translations = translator.translate([pair.source for pair in pairs], beam_width)
+    translations = translator.translate([pair.source for pair in pairs], beam_width, length_penalty)
     answers = Answers(pairs)
     outputs = [translation.text for translation in translations]
     references = [
         _nearest(translation, pair, answers, translator.target_kind)
         for translation, pair in zip(translations, pairs, strict=True)
     ]
+    counted = [_counted(translation, translator.target_kind) for translation in translations]
+    expected = [counted_tokens(reference, translator.target_kind) for reference in references]
     confidences = [translation.confidence for translation in translations]
     right = tuple(a == b for a, b in zip(outputs, references, strict=True))
     return Evaluation(
         n=len(pairs),
         exact_match=exact_match(outputs, references),
-        token_error_rate=token_error_rate(
-            [_counted(translation, translator.target_kind) for translation in translations],
-            [counted_tokens(reference, translator.target_kind) for reference in references],
-        ),
+        token_error_rate=token_error_rate(counted, expected),
+        edits=tuple(map(edit_distance, counted, expected)),
+        reference_lengths=tuple(map(len, expected)),
         by_length=_by_length(translations, outputs, references),
         calibration_error=expected_calibration_error(confidences, right),
         auroc=auroc(confidences, right),
@@ -179,6 +200,7 @@ def evaluate(translator: Translator, pairs: Sequence[Pair], beam_width: int = 1)
         sources_with_several=answers.sources_with_several,
         own_target_match=exact_match(outputs, [pair.target for pair in pairs]),
         own_target_ceiling=answers.ceiling,
+        references=tuple(pair.target for pair in pairs),
     )
 
 

@@ -181,9 +181,9 @@ def _in_tokens(
     target_tokens: tuple[str, ...],
 ) -> tuple[Link, ...] | None:
     """Links as written, counted in the tokens that the model sees; None where they leave these."""
-    if links is None or any(link.target >= len(target_tokens) for link in links):
+    if links is None:
         return None
-    return carry_links(links, pair.source, source_tokens)
+    return carry_links(links, pair.source, source_tokens, pair.target, target_tokens)
 
 
 def _without_trailing_spaces(tokens: tuple[str, ...]) -> int:

@@ -183,6 +183,6 @@ def _description(run: Run, longest_source: int, runtimes: dict[str, str]) -> dic
         "least_runtimes": runtimes,
     }
     for side, vocabulary in (("source", run.source), ("target", run.target)):
-        if vocabulary.kind == "word":
+        if vocabulary.kind != "char":  # whose tensor holds code points
             description[f"{side}_vocabulary"] = vocabulary_entries(vocabulary)
     return description

@@ -37,9 +37,13 @@ HISTORY_COLUMNS = (
     "seconds",
     "mean_largest_weight",
     "one_position",
+    "valid_token_error_rate",
+    "valid_bleu",
+    "valid_chrf",
 )
-
-_ATTENTION_COLUMNS = frozenset({"mean_largest_weight", "one_position"})
+# The first version's: every run has them. Of the others a model without attention leaves some
+# empty, and a run that an earlier version began has rows without them.
+_ALWAYS_NUMBERS = HISTORY_COLUMNS[:7]
 
 # By these a `config.json` is told from that of another program.
 _OWN_OPTIONS = frozenset({"source_tokens", "target_tokens", "encoder", "attention"})
@@ -166,10 +170,8 @@ def _check_history(path: pathlib.Path) -> None:
     if not rows:
         raise ValueError(path)
     for row in rows:
-        for name in HISTORY_COLUMNS:
-            # Not in a run from before the column was, and empty for a model without attention.
-            if name not in _ATTENTION_COLUMNS or row.get(name):
-                float(row[name])  # raises for what is no number
+        for name in _ALWAYS_NUMBERS:
+            float(row[name])  # raises for what is no number
 
 
 def _check_calibration(path: pathlib.Path) -> None:
@@ -206,6 +208,15 @@ def write_metrics(path: str | pathlib.Path, metrics: dict) -> None:
 def read_metrics(path: str | pathlib.Path) -> dict:
     """The content of a run's `metrics.json`."""
     return json.loads((pathlib.Path(path) / METRICS).read_text(encoding="utf-8"))
+
+
+def length_penalty_of(path: str | pathlib.Path) -> float:
+    """The length penalty that training chose for beam searches; 0 where it chose none."""
+    try:
+        penalty = read_metrics(path).get("length_penalty")
+    except (OSError, ValueError, AttributeError):  # as of a run that is not quite finished
+        return 0.0
+    return float(penalty) if isinstance(penalty, (int, float)) else 0.0
 
 
 def remove_run(path: str | pathlib.Path) -> None:

@@ -141,6 +141,21 @@ def read_weights(export: pathlib.Path) -> ExportedWeights:
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
 
 
+def read_vocabularies(export: pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
+    """Source and target vocabulary of a finished export.
+
+    Raises:
+        UserError: the file that describes the weights is missing or damaged.
+    """
+    _, path = _paths(export, read_manifest(export)["name"])
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return _vocabulary(content["source"]), _vocabulary(content["target"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
+
+
 def _member(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
     prefix = f"{number}/"
     return {

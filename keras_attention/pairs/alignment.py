@@ -5,13 +5,15 @@ positions as written, counted from 0.
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from keras_attention.pairs.lines import LineError
 from keras_attention.text.normal_form import NORMAL_FORMS, normalise, positions_after
-from keras_attention.text.tokens import split_tokens
+from keras_attention.text.subwords import SPACE
+from keras_attention.text.tokens import WORD, split_tokens
 
 _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 
@@ -48,42 +50,81 @@ def format_alignment(links: Iterable[Link]) -> str:
 
 
 def carry_links(
-    links: Iterable[Link], source: str, source_tokens: Sequence[str]
+    links: Iterable[Link],
+    source: str,
+    source_tokens: Sequence[str],
+    target: str | None = None,
+    target_tokens: Sequence[str] = (),
 ) -> tuple[Link, ...] | None:
-    """Links counted in the source as written, counted in the tokens that a model read of it.
+    """Links counted in texts as written, counted in the tokens that a model has of them.
 
-    A normal form makes several tokens of one character, or one of several. A link to a character
-    that became several tokens is a possible link to each of them: the gold does not say which.
+    A normal form makes several tokens of one character, or one of several, and a word may be
+    several subwords. A link to what became several tokens is a possible link to each of them: the
+    gold does not say which.
 
     Args:
         links: As a line of data gives them.
         source: The source text of that line.
-        source_tokens: What the model made of it: its words, or its characters in a normal form.
+        source_tokens: What the model made of it: its words, its characters in a normal form, or
+            subwords.
+        target: The target text of that line; without it, positions in the target stay.
+        target_tokens: Its tokens.
 
     Returns:
-        None where the tokens are neither, so that nothing can be said.
+        None where the tokens are none of these, so that nothing can be said.
     """
-    tokens = list(source_tokens)
+    source_places = _places(source, source_tokens)
+    target_places = None if target is None else _places(target, target_tokens)
+    if source_places is None or (target is not None and target_places is None):
+        return None
+    return _moved_links(links, source_places, target_places)
+
+
+def _places(text: str, tokens: Sequence[str]) -> list[tuple[int, ...]] | None:
+    """Of each position in a text as written, those of the tokens that it became."""
+    tokens = list(tokens)
     for form in NORMAL_FORMS:
-        normal = normalise(source, form)
+        normal = normalise(text, form)
         if list(normal) == tokens:
-            return _moved_links(links, positions_after(source, form))
-        if split_tokens(normal, "word") == tokens:  # no normal form joins or divides words
-            return _moved_links(links, [(place,) for place in range(len(tokens))])
+            return [tuple(places) for places in positions_after(text, form)]
+        words = split_tokens(normal, "word")  # no normal form joins or divides words
+        if words == tokens:
+            return [(place,) for place in range(len(tokens))]
+        if "".join(tokens) == SPACE + normal:
+            return _pieces_of_words(normal, len(words), tokens)
     return None
 
 
+def _pieces_of_words(text: str, words: int, pieces: Sequence[str]) -> list[tuple[int, ...]]:
+    """Of each word, the subwords that have a character of it."""
+    word_at: list[int | None] = [None] * (len(SPACE) + len(text))
+    for word, match in enumerate(WORD.finditer(text)):
+        first, last = match.span()
+        word_at[len(SPACE) + first : len(SPACE) + last] = [word] * (last - first)
+    places: list[list[int]] = [[] for _ in range(words)]
+    start = 0
+    for place, piece in enumerate(pieces):
+        for found in sorted({w for w in word_at[start : start + len(piece)] if w is not None}):
+            places[found].append(place)
+        start += len(piece)
+    return [tuple(each) for each in places]
+
+
 def _moved_links(
-    links: Iterable[Link], positions: Sequence[tuple[int, ...]]
+    links: Iterable[Link],
+    source_places: Sequence[tuple[int, ...]],
+    target_places: Sequence[tuple[int, ...]] | None,
 ) -> tuple[Link, ...] | None:
     sure: dict[tuple[int, int], bool] = {}
     for link in links:
-        if link.source >= len(positions):
+        inside = target_places is None or link.target < len(target_places)
+        if link.source >= len(source_places) or not inside:
             return None
-        places = positions[link.source]
-        for place in places:
-            key = place, link.target
-            sure[key] = sure.get(key, False) or (link.sure and len(places) == 1)
+        targets = (link.target,) if target_places is None else target_places[link.target]
+        sources = source_places[link.source]
+        for key in itertools.product(sources, targets):
+            single = len(sources) == len(targets) == 1
+            sure[key] = sure.get(key, False) or (link.sure and single)
     return tuple(Link(*key, each) for key, each in sure.items())
 
 

@@ -19,7 +19,7 @@ from keras_attention.pairs.forms import (
     variant_of,
     without_remark,
 )
-from keras_attention.pairs.lines import iterate_raw_lines
+from keras_attention.pairs.lines import decoded_lines
 from keras_attention.pairs.pair import Pair, parse_line
 from keras_attention.pairs.phones import (
     is_arpabet,
@@ -90,7 +90,7 @@ def convert(path: str | os.PathLike, options: ConversionOptions) -> Conversion:
         UserError: the file cannot be read, is in no known form, or (unless bad lines are to be
             skipped) has a line that is not in the form; or nothing is left.
     """
-    lines = _lines(path, options.encoding)
+    lines = decoded_lines(path, options.encoding)
     form = _form(lines, path, options)
     done: collections.Counter[str] = collections.Counter()
     rows = list(_rows(lines, form, path, options, done))
@@ -117,24 +117,6 @@ def convert(path: str | os.PathLike, options: ConversionOptions) -> Conversion:
     if not pairs:
         raise UserError(f"{path}: holds no pair; expected {form.description}")
     return Conversion(pairs, form, dict(done))
-
-
-def _lines(path: str | os.PathLike, encoding: str) -> list[str]:
-    """All lines as text, without their ends and the byte-order mark."""
-    content = b"".join(raw for _, raw in iterate_raw_lines(path))
-    try:
-        text = content.decode(encoding)
-    except LookupError:
-        raise UserError(
-            "--encoding: is not known, expected one such as utf-8, latin-1, utf-16. "
-            f"Received: {encoding}"
-        ) from None
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        wish = "--encoding latin-1" if encoding.lower() in ("utf-8", "utf8") else "--encoding utf-8"
-        raise UserError(f"{path}:{line}: is not {encoding}; try {wish}") from None
-    lines = text.removeprefix("\ufeff").split("\n")
-    return [line.removesuffix("\r") for line in lines]
 
 
 def _form(lines: Sequence[str], path: str | os.PathLike, options: ConversionOptions) -> Form:

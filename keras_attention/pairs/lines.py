@@ -53,3 +53,25 @@ def strip_line(number: int, raw: bytes) -> bytes:
 def is_blank(line: bytes) -> bool:
     """Whether nothing stands on the line. A tab is something: two empty columns."""
     return not line.strip(b" \r\f\v")
+
+
+def decoded_lines(path: str | os.PathLike, encoding: str) -> list[str]:
+    """All lines of a file as text, without their ends and the byte-order mark.
+
+    Raises:
+        UserError: the file cannot be read, or not in this encoding, or there is no such encoding.
+    """
+    content = b"".join(raw for _, raw in iterate_raw_lines(path))
+    try:
+        text = content.decode(encoding)
+    except LookupError:
+        raise UserError(
+            "--encoding: is not known, expected one such as utf-8, latin-1, utf-16. "
+            f"Received: {encoding}"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        wish = "--encoding latin-1" if encoding.lower() in ("utf-8", "utf8") else "--encoding utf-8"
+        raise UserError(f"{path}:{line}: is not {encoding}; try {wish}") from None
+    lines = text.removeprefix("\ufeff").split("\n")
+    return [line.removesuffix("\r") for line in lines]

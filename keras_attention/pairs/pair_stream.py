@@ -13,7 +13,7 @@ import numpy as np
 from keras_attention.pairs.lines import iterate_raw_lines
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import parse_lines
-from keras_attention.text.tokens import TokenKind
+from keras_attention.text.tokens import VocabularyKind
 
 # Lines that are read in one go. The shorter a segment is, the more places of the files meet in one
 # block of training; far below this the seeking would cost time.
@@ -48,8 +48,8 @@ class PairStream:
     def __init__(
         self,
         files: Sequence[str | os.PathLike],
-        source_tokens: TokenKind = "char",
-        target_tokens: TokenKind = "char",
+        source_tokens: VocabularyKind = "char",
+        target_tokens: VocabularyKind = "char",
         segment_lines: int = SEGMENT_LINES,
     ):
         self._kinds = source_tokens, target_tokens

@@ -11,7 +11,7 @@ from keras_attention.errors import UserError
 from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.pair_files import iterate_pairs, read_pairs
 from keras_attention.pairs.pair_stream import PairStream
-from keras_attention.text.tokens import TokenKind
+from keras_attention.text.tokens import VocabularyKind
 
 _SPLIT_NAMES = ("train", "valid", "test")
 
@@ -41,8 +41,8 @@ class StreamedSplits(NamedTuple):
 def load_splits(
     path: str | os.PathLike,
     seed: int,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> Splits:
     """Training, validation and test pairs, none empty.
 
@@ -70,8 +70,8 @@ def load_part(
     path: str | os.PathLike,
     name: str,
     seed: int,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> list[Pair]:
     """One part ("train", "valid" or "test") as `load_splits` gives it.
 
@@ -87,8 +87,8 @@ def load_part(
 def open_splits(
     path: str | os.PathLike,
     seed: int,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
     in_memory: int = 100_000,
 ) -> Splits | StreamedSplits:
     """The three parts as `data.load_splits` reads them, but large training data stay in files.
@@ -118,8 +118,8 @@ def open_splits(
 def read_part(
     folder: str | os.PathLike,
     name: str,
-    source_tokens: TokenKind = "char",
-    target_tokens: TokenKind = "char",
+    source_tokens: VocabularyKind = "char",
+    target_tokens: VocabularyKind = "char",
 ) -> list[Pair]:
     """All pairs of one part of a folder; a shard may be empty.
 

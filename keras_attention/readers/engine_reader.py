@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import statistics
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -17,7 +18,14 @@ from keras_attention.engine.calibration import Calibration, load_calibration, me
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.errors import UserError
-from keras_attention.folders.run_folder import CALIBRATION, CONFIG, MODEL, VOCABULARY, is_run
+from keras_attention.folders.run_folder import (
+    CALIBRATION,
+    CONFIG,
+    MODEL,
+    VOCABULARY,
+    is_run,
+    length_penalty_of,
+)
 from keras_attention.folders.weights_folder import read_weights
 from keras_attention.readers.hypotheses import translations_of
 from keras_attention.readers.translation import Translation
@@ -75,13 +83,13 @@ class EngineReader:
             UserError: there is no run, it is not finished, or a file of it is damaged or belongs
                 to another run.
         """
-        return cls(*_read_run(pathlib.Path(path))[1:])
+        return cls(*_read_run(pathlib.Path(path))[1:], length_penalty_of(path))
 
     @classmethod
     def load_ensemble(cls, paths: Sequence[str | pathlib.Path]) -> EngineReader:
         """Reads finished run folders that decode together.
 
-        Their confidence is that of the mean of their maps.
+        Their confidence is that of the mean of their maps, and their length penalty the mean.
 
         Raises:
             UserError: as `load`, or if two runs do not fit together.
@@ -100,7 +108,8 @@ class EngineReader:
                     f"{paths[0]} is of the other kind; runs that decode together must agree in that"
                 )
         calibration = mean_of([run[-1] for run in runs])
-        return cls(Ensemble([run[1] for run in runs]), source, target, calibration)
+        penalty = statistics.fmean(map(length_penalty_of, paths))
+        return cls(Ensemble([run[1] for run in runs]), source, target, calibration, penalty)
 
     @classmethod
     def load_export(cls, export: str | pathlib.Path) -> EngineReader:

@@ -18,14 +18,18 @@ from keras_attention._runtime.installation import missing_extra
 from keras_attention._runtime.quiet import silent_standard_error
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
-from keras_attention.text.normal_form import NO_FORM, NORMAL_FORMS, normalise
+from keras_attention.text.normal_form import NO_FORM
 from keras_attention.text.tokens import VocabularyKind
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 
 FORMAT = 1
 SIGNATURE = "greedy"
 # The tensor of a side is called by the kind of its tokens: code points need no vocabulary.
-TENSOR_OF_KIND: dict[VocabularyKind, str] = {"char": "code_points", "word": "token_ids"}
+TENSOR_OF_KIND: dict[VocabularyKind, str] = {
+    "char": "code_points",
+    "word": "token_ids",
+    "subword": "token_ids",
+}
 # Stands for U+0000, since 0 is padding: it is in no vocabulary, and so is U+0000.
 NO_CHARACTER = -1
 
@@ -36,9 +40,9 @@ class LiteRTReader:
     Threads may share it, and a forked process may go on with it.
 
     Args:
-        path: The file. `NAME.json` beside it holds the vocabulary of a word-level side and names
-            the normal form of sources; of a character-level model whose sources have none it may
-            be missing.
+        path: The file. `NAME.json` beside it holds the vocabulary of a side of words or subwords
+            and names the normal form of sources; of a character-level model whose sources have none
+            it may be missing.
         threads: Threads of the interpreter.
 
     Raises:
@@ -52,15 +56,11 @@ class LiteRTReader:
         path = pathlib.Path(path)
         self._interpreters = _Interpreters(path, threads)
         inputs, outputs = self._interpreters.inputs, self._interpreters.outputs
-        self.source_kind = _kind_of(path, inputs)
-        self.target_kind = _kind_of(path, outputs)
         self.has_attention = "attention_weights" in outputs
-        self._input, self._output = (
-            TENSOR_OF_KIND[kind] for kind in (self.source_kind, self.target_kind)
-        )
+        self._input, self._output = _tensor_of(path, inputs), _tensor_of(path, outputs)
         self.longest_source = int(inputs[self._input]["shape"][1])
-        kinds = self.source_kind, self.target_kind
-        self._source, self._target, self._normal_form = _read_description(path, *kinds)
+        self._source, self._target = _read_description(path, self._input, self._output)
+        self.source_kind, self.target_kind = self._source.kind, self._target.kind
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -94,7 +94,7 @@ class LiteRTReader:
         if self.has_attention:
             weights = results["attention_weights"][0, : len(target_tokens), : len(tokens)].copy()
         return Translation(
-            text=("" if self.target_kind == "char" else " ").join(target_tokens),
+            text=self._target.join(target_tokens),
             log_probability=float(results["log_probability"][0]),
             confidence=float(results["confidence"][0]),
             source_tokens=tuple(tokens),
@@ -103,15 +103,15 @@ class LiteRTReader:
         )
 
     def _encode(self, text: str) -> tuple[list[str], np.ndarray]:
-        if self._source is not None:
-            return self._source.split(text), self._source.encode([text]).flat
-        text = normalise(text, self._normal_form)
-        return list(text), np.array([ord(c) or NO_CHARACTER for c in text], np.int32)
+        tokens = self._source.split(text)
+        if self._input == TENSOR_OF_KIND["char"]:  # the file numbers characters itself
+            return tokens, np.array([ord(c) or NO_CHARACTER for c in tokens], np.int32)
+        return tokens, self._source.encode([text]).flat
 
     def _decode(self, answer: np.ndarray) -> tuple[str, ...]:
-        if self._target is not None:
-            return self._target.tokens_of(answer.tolist())
-        return tuple(chr(point) for point in answer)
+        if self._output == TENSOR_OF_KIND["char"]:
+            return tuple(chr(point) for point in answer)
+        return self._target.tokens_of(answer.tolist())
 
 
 def vocabulary_entries(vocabulary: Vocabulary) -> list[str | None]:
@@ -169,39 +169,41 @@ class _Interpreters:
         return self._make(model_content=self._content).get_signature_runner(SIGNATURE)
 
 
-def _kind_of(path: pathlib.Path, tensors: dict) -> VocabularyKind:
-    for kind, name in TENSOR_OF_KIND.items():
+def _tensor_of(path: pathlib.Path, tensors: dict) -> str:
+    for name in TENSOR_OF_KIND.values():
         if name in tensors:
-            return kind
+            return name
     raise UserError(f"{path}: has tensors {sorted(tensors)}, not those of this program's exports")
 
 
 def _read_description(
-    path: pathlib.Path, source_kind: VocabularyKind, target_kind: VocabularyKind
-) -> tuple[Vocabulary | None, Vocabulary | None, str]:
-    """The vocabularies of the word-level sides and the normal form of sources."""
+    path: pathlib.Path, source_tensor: str, target_tensor: str
+) -> tuple[Vocabulary, Vocabulary]:
+    """Vocabularies that cut and join the texts of both sides; those of characters are empty."""
     description = path.with_name(path.name.removesuffix(".tflite").removesuffix(".int8") + ".json")
-    if source_kind == target_kind == "char" and not description.is_file():
-        return None, None, NO_FORM
+    characters = TENSOR_OF_KIND["char"]
+    if source_tensor == target_tensor == characters and not description.is_file():
+        return Vocabulary("char", ()), Vocabulary("char", ())
     try:
         content = json.loads(description.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise UserError(f"{description}: is of another format; export the run again")
-        form = content["normal_form"]
-        if form not in NORMAL_FORMS:
-            raise ValueError(form)
-        source, target = (
-            None if kind == "char" else _vocabulary(content[f"{side}_vocabulary"], form)
-            for side, kind in (("source", source_kind), ("target", target_kind))
+        return (
+            _vocabulary(content, "source", source_tensor, content["normal_form"]),
+            _vocabulary(content, "target", target_tensor, NO_FORM),
         )
     except OSError:
         raise UserError(
-            f"{description}: is missing; a word-level model needs it beside {path.name}"
+            f"{description}: is missing; a model of words or subwords needs it beside {path.name}"
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{description}: is damaged; export the run again") from None
-    return source, target, form
 
 
-def _vocabulary(entries: list, form: str) -> Vocabulary:
-    return Vocabulary("word", tuple(entries[len(RESERVED) :]), form)
+def _vocabulary(content: dict, side: str, tensor: str, form: str) -> Vocabulary:
+    if tensor == TENSOR_OF_KIND["char"]:
+        return Vocabulary("char", (), form)
+    kind = content[f"{side}_tokens"]
+    if TENSOR_OF_KIND[kind] != tensor:
+        raise ValueError(kind)
+    return Vocabulary(kind, tuple(content[f"{side}_vocabulary"][len(RESERVED) :]), form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import statistics
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.engine.calibration import Calibration, mean_of
 from keras_attention.engine.search import Decoded
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import length_penalty_of
 from keras_attention.models.ensemble import Ensemble
 from keras_attention.models.inference import InferenceModel, StepDecoder
 from keras_attention.readers.hypotheses import translations_of
@@ -32,6 +34,7 @@ class RunReader(ProcessBound):
         source, target: The vocabularies of the two sides.
         calibration: From log-probability to confidence; without it the confidence is the
             probability itself.
+        length_penalty: Of a beam search for which no other is named.
 
     Attributes:
         calibration: As given; may be set later, when it has been fitted.
@@ -45,6 +48,7 @@ class RunReader(ProcessBound):
         source: Vocabulary,
         target: Vocabulary,
         calibration: Calibration | None = None,
+        length_penalty: float = 0.0,
     ):
         super().__init__()
         self.calibration = calibration
@@ -52,6 +56,7 @@ class RunReader(ProcessBound):
         self.source_kind = source.kind
         self.target_kind = target.kind
         self._model = model
+        self._length_penalty = length_penalty
         self._source = source
         self._target = target
         self._greedy = tf.function(model.greedy, input_signature=[_IDS], autograph=False)
@@ -63,13 +68,13 @@ class RunReader(ProcessBound):
         """Reads a finished run folder; raises `UserError` as `trained_run.load_run` does."""
         run = load_run(path)
         model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
-        return cls(model, run.source, run.target, run.calibration)
+        return cls(model, run.source, run.target, run.calibration, length_penalty_of(path))
 
     @classmethod
     def load_ensemble(cls, paths: Sequence) -> RunReader:
         """Reads finished run folders that decode together.
 
-        Their confidence is that of the mean of their maps.
+        Their confidence is that of the mean of their maps, and their length penalty the mean.
 
         Raises:
             UserError: as `trained_run.load_run` does, or if two runs have different vocabularies.
@@ -94,7 +99,8 @@ class RunReader(ProcessBound):
             ]
         )
         calibration = mean_of([run.calibration for run in runs])
-        return cls(model, first.source, first.target, calibration)
+        penalty = statistics.fmean(map(length_penalty_of, paths))
+        return cls(model, first.source, first.target, calibration, penalty)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -106,7 +112,8 @@ class RunReader(ProcessBound):
         if beam_width == 1:
             decoded = [part.numpy()[:, None] for part in self._greedy(ids)]
         else:
-            beam = self._beam(beam_width, length_penalty or 0.0)
+            penalty = self._length_penalty if length_penalty is None else length_penalty
+            beam = self._beam(beam_width, penalty)
             decoded = [part.numpy() for part in beam(ids)]
         if not self.has_attention:
             decoded[-1] = None

@@ -15,10 +15,11 @@ from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import described_version, read_manifest
 from keras_attention.folders.saved_model_files import DAMAGED, load_saved_model, reason_of
+from keras_attention.folders.weights_folder import read_vocabularies
 from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.translation import Translation
-from keras_attention.text.normal_form import NO_FORM, normalise
-from keras_attention.text.tokens import split_tokens
+from keras_attention.text.normal_form import NO_FORM
+from keras_attention.text.vocabulary import Vocabulary
 
 # Log-probabilities below this fill a beam wider than there are outputs.
 NO_HYPOTHESIS = -5e8
@@ -42,11 +43,17 @@ class SavedModelReader(ProcessBound):
         manifest = read_manifest(export)
         self.source_kind = manifest["source_tokens"]
         self.target_kind = manifest["target_tokens"]
-        self._normal_form = manifest.get("normal_form", NO_FORM)
         self.has_attention = manifest["has_attention"]
         self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
         self._longest_text = manifest.get("longest_text", math.inf)  # exports before had none
+        # Of characters and words nothing need be known to cut a text.
+        form = manifest.get("normal_form", NO_FORM)
+        if "subword" in (self.source_kind, self.target_kind):
+            self._source, self._target = read_vocabularies(export)
+        else:
+            self._source = Vocabulary(self.source_kind, (), form)
+            self._target = Vocabulary(self.target_kind, ())
         folder = described_version(export, manifest)
         try:
             self._model = load_saved_model(folder)
@@ -83,38 +90,53 @@ class SavedModelReader(ProcessBound):
         outputs = self._model.signatures[name](text=tf.constant(list(texts), tf.string))
         names = ["text", "log_probability", "confidence"]
         names += ["attention_weights"] if self.has_attention else []
+        if "target_tokens" in outputs:
+            names += ["target_tokens", "target_length"]
         columns = [outputs[name].numpy() for name in names]
         if not beam:
             columns = [column[:, None] for column in columns]
         return [
-            self._translation(text, [column[row] for column in columns])
+            self._translation(
+                text, dict(zip(names, (column[row] for column in columns), strict=True))
+            )
             for row, text in enumerate(texts)
         ]
 
-    def _translation(self, source: str, columns: list[np.ndarray]) -> Translation:
+    def _translation(self, source: str, columns: dict[str, np.ndarray]) -> Translation:
         """One source's hypotheses, of which the columns hold a row each, as one translation."""
-        source = normalise(source, self._normal_form)  # the graph has done so too
-        source_tokens = tuple(split_tokens(source, self.source_kind))
+        source_tokens = tuple(self._source.split(source))
         hypotheses = []
-        for text, log_probability, confidence, *weights in zip(*columns, strict=True):
-            target_tokens = tuple(split_tokens(text.decode("utf-8"), self.target_kind))
+        for k, text in enumerate(columns["text"].tolist()):
+            text = text.decode("utf-8")
+            target_tokens = self._target_tokens(text, columns, k)
+            weights = columns.get("attention_weights")
             hypotheses.append(
                 Translation(
-                    text=text.decode("utf-8"),
-                    log_probability=float(log_probability),
-                    confidence=float(confidence),
+                    text=text,
+                    log_probability=float(columns["log_probability"][k]),
+                    confidence=float(columns["confidence"][k]),
                     source_tokens=source_tokens,
                     target_tokens=target_tokens,
                     attention_weights=(
-                        _cut(weights[0], len(target_tokens), len(source_tokens))
-                        if weights
-                        else None
+                        None
+                        if weights is None
+                        else _cut(weights[k], len(target_tokens), len(source_tokens))
                     ),
                 )
             )
         best, *others = hypotheses
         others = [other for other in others if other.log_probability > NO_HYPOTHESIS]
         return dataclasses.replace(best, alternatives=tuple(others))
+
+    def _target_tokens(self, text: str, columns: dict[str, np.ndarray], k: int) -> tuple[str, ...]:
+        """Of a hypothesis; where the signature has only texts, as the vocabulary cuts them.
+
+        For subwords that may differ from the pieces that the model chose, which make the same text.
+        """
+        if "target_tokens" not in columns:
+            return tuple(self._target.split(text))
+        tokens = columns["target_tokens"][k, : columns["target_length"][k]].tolist()
+        return tuple(token.decode("utf-8") for token in tokens)
 
     def _warn_of_long(self, texts: Sequence[str]) -> None:
         for text in texts:

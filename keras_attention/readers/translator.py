@@ -147,7 +147,8 @@ class Translator:
             texts: The sources. Inside, texts of similar length are decoded together.
             beam_width: Hypotheses kept; 1 decodes greedily. With more, `alternatives` of a result
                 holds the others, best first.
-            length_penalty: See `decoding.beam_search`. By default that of an export, else 0.
+            length_penalty: See `decoding.beam_search`. By default that of the export, or the one
+                that training chose for the run.
 
         Raises:
             TypeError: `texts` is one string and not a sequence of them, or one of them is no

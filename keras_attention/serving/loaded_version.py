@@ -20,8 +20,7 @@ from keras_attention._runtime.plain_paths import plain_path
 from keras_attention.folders.export_layout import SOURCE_VOCABULARY
 from keras_attention.folders.saved_model_files import read_meta_graph
 from keras_attention.serving.statuses import StatusError
-from keras_attention.text.normal_form import normalise
-from keras_attention.text.tokens import split_tokens
+from keras_attention.text.vocabulary import Vocabulary
 
 DEFAULT_SIGNATURE = "serving_default"
 
@@ -74,15 +73,13 @@ class SourceTokens:
     """
 
     def __init__(self, description: Mapping[str, Any]):
-        self._kind = description["kind"]
-        self._normal_form = description["normal_form"]
-        self._known = frozenset(description["tokens"])
+        tokens = tuple(description["tokens"])
+        self._vocabulary = Vocabulary(description["kind"], tokens, description["normal_form"])
+        self._known = frozenset(tokens)
 
     def count(self, text: bytes) -> tuple[int, int]:
         """How many tokens a text has, and how many of them are unknown."""
-        tokens = split_tokens(
-            normalise(text.decode("utf-8", "replace"), self._normal_form), self._kind
-        )
+        tokens = self._vocabulary.split(text.decode("utf-8", "replace"))
         return len(tokens), sum(token not in self._known for token in tokens)
 
 

@@ -29,7 +29,7 @@ class Progress:
         epochs_done: Finished epochs.
         history: One dict an epoch, the columns of `history.csv`.
         best_epoch: The epoch, from 1, whose weights are kept; 0 before the first.
-        best_score: `[exact match, -loss]` on validation data of that epoch.
+        best_score: Of that epoch, see `selection.selection_score`.
         seconds: Time spent training so far, over all starts.
         environments: The different ones in which it was trained, see `environment.environment`;
             empty in a run from before they were recorded.

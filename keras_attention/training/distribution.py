@@ -23,16 +23,42 @@ from keras_attention.training.cluster import Task
 class AdamOfSums(keras.optimizers.Adam):
     """Adam for gradients that are already the same on all replicas.
 
+    A variable that lies on one device is updated by one operation. Every row of an embedding is,
+    also those that a batch did not use: their moments decay and go on moving them, and an update of
+    the used rows alone would be another method (TensorFlow's and PyTorch's "lazy" Adam).
+
     Raises:
         RuntimeError: this Keras adds up gradients in another place, so they would be added twice.
     """
 
     def __init__(self, *args, **kwargs):
         require_method(keras.optimizers.Adam, "_all_reduce_sum_gradients")
+        require_method(keras.optimizers.Adam, "update_step")
         super().__init__(*args, **kwargs)
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         return list(grads_and_vars)
+
+    def update_step(self, gradient, variable, learning_rate):
+        """As Keras' Adam, whose ten operations each pass over the whole variable."""
+        index = self._get_variable_index(variable)
+        moments = [self._momentums[index].value, self._velocities[index].value]
+        held = [variable, *moments]
+        if any(isinstance(each, tf.distribute.DistributedValues) for each in held) or self.amsgrad:
+            super().update_step(gradient, variable, learning_rate)
+            return
+        dtype = variable.dtype
+        step = tf.cast(self.iterations + 1, dtype)
+        tf.raw_ops.ResourceApplyAdam(
+            **dict(zip(("var", "m", "v"), (each.handle for each in held), strict=True)),
+            beta1_power=tf.pow(tf.constant(self.beta_1, dtype), step),
+            beta2_power=tf.pow(tf.constant(self.beta_2, dtype), step),
+            lr=tf.cast(learning_rate, dtype),
+            beta1=tf.constant(self.beta_1, dtype),
+            beta2=tf.constant(self.beta_2, dtype),
+            epsilon=tf.constant(self.epsilon, dtype),
+            grad=tf.cast(gradient, dtype),
+        )
 
 
 def make_strategy(task: Task) -> tf.distribute.Strategy:

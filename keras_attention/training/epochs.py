@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
+from keras_attention._runtime.progress import ProgressLines
 from keras_attention.batching.batches import (
     POSITIONS_PER_BATCH,
     EncodedPairs,
@@ -27,6 +28,7 @@ from keras_attention.readers.translator import Reader, Translator
 from keras_attention.training.checkpoint import Progress
 from keras_attention.training.cluster import ALONE, Task
 from keras_attention.training.distribution import from_chief
+from keras_attention.training.selection import selection_score
 from keras_attention.training.step import CompiledStep, make_loss_step, make_training_step
 
 SAMPLES = 5
@@ -91,13 +93,15 @@ class EpochLoop:
         samples = _samples(self.valid_pairs, self.config.seed)
         progress, patience = state.progress, self.config.patience
         epochs = self.config.filled_in("epochs")
+        batches = self.data.survey.batches
+        lines = ProgressLines(batches * epochs, self.log, batches * progress.epochs_done)
         for epoch in range(progress.epochs_done, epochs):
             if progress.best_epoch and epoch - progress.best_epoch >= patience:
                 self.log(f"stopped: no better validation result for {patience} epochs")
                 break
             started = time.monotonic()
             self.log(f"Epoch {epoch + 1}/{epochs}")
-            loss, norm = train_one_epoch(self.config, self.data, training_step, epoch)
+            loss, norm = train_one_epoch(self.config, self.data, training_step, epoch, lines)
             row = {"epoch": epoch + 1, "loss": loss, "gradient_norm": norm}
             translator = Translator(self.reader())
             better = self._validate(state, loss_step, translator, row)
@@ -110,7 +114,10 @@ class EpochLoop:
             self.save(state)
             self.log(
                 f"  valid: exact match {row['valid_exact_match']:.4f}, "
-                f"loss {row['valid_loss']:.4f}" + (" (best so far)" if better else "")
+                f"loss {row['valid_loss']:.4f}, "
+                f"token error rate {row['valid_token_error_rate']:.4f}, "
+                f"BLEU {row['valid_bleu']:.1f}, chrF {row['valid_chrf']:.1f}"
+                + (" (best so far)" if better else "")
             )
             translations = translator.translate([pair.source for pair in samples])
             for line in _sample_lines(samples, translations):
@@ -129,9 +136,13 @@ class EpochLoop:
             # Empty for a model without attention.
             "mean_largest_weight": spread and spread.mean_largest_weight,
             "one_position": spread and spread.one_position,
+            "valid_token_error_rate": valid.token_error_rate,
+            "valid_bleu": valid.bleu(),
+            "valid_chrf": valid.chrf(),
         }
         # All workers see the same but for rounding; they must also decide the same.
-        (score,) = from_chief(self.task, [np.array([valid.exact_match, -valid_loss])])
+        own = selection_score(row, self.config.select_by)
+        (score,) = from_chief(self.task, [np.array(own)])
         better = score.tolist() > state.progress.best_score
         if better:
             state.best, state.best_valid = state.model.get_weights(), valid
@@ -141,11 +152,19 @@ class EpochLoop:
 
 
 def train_one_epoch(
-    config: Config, data: TrainingData, training_step: CompiledStep, epoch: int
+    config: Config,
+    data: TrainingData,
+    training_step: CompiledStep,
+    epoch: int,
+    lines: ProgressLines | None = None,
 ) -> tuple[float, float]:
-    """Mean loss per real token and mean gradient norm of one pass over the pairs."""
+    """Mean loss per real token and mean gradient norm of one pass over the pairs.
+
+    Progress is a bar on a terminal; elsewhere `lines` tells of it.
+    """
+    on_terminal = sys.stdout.isatty()
     bar = keras.utils.Progbar(
-        data.survey.batches, verbose=1 if sys.stdout.isatty() else 2, stateful_metrics=["loss"]
+        data.survey.batches, verbose=1 if on_terminal else 2, stateful_metrics=["loss"]
     )
     total = tokens = norms = 0.0
     steps = 0
@@ -161,6 +180,9 @@ def train_one_epoch(
             )
         total, tokens, norms = total + batch_total, tokens + batch_tokens, norms + norm
         bar.update(steps, [("loss", total / tokens)], finalize=False)
+        if lines is not None and not on_terminal:
+            done = epoch * data.survey.batches + steps
+            lines.tell(done, f"epoch {epoch + 1}, loss {total / tokens:.4f}")
     bar.update(steps, [("loss", total / tokens)], finalize=True)
     loss = total / tokens
     guessing = math.log(len(data.survey.target))

@@ -79,6 +79,23 @@ def as_in_run(config: Config) -> Config:
     return dataclasses.replace(config, **{name: getattr(before, name) for name in open_fields})
 
 
+def vocabularies_of_run(config: Config) -> tuple[Vocabulary, Vocabulary] | None:
+    """The vocabularies of the run that is to be resumed; None where it starts or they are damaged.
+
+    Subwords are then learned again, which gives the same from the same pairs with the same version
+    of sentencepiece.
+    """
+    path = Path(config.out) / VOCABULARY
+    if not (config.resume and is_run(config.out)):
+        return None
+    try:
+        source, target = load_vocabularies(path)
+    except UserError:
+        return None
+    same = (source.kind, target.kind) == (config.source_tokens, config.target_tokens)
+    return (source, target) if same else None
+
+
 def start_or_resume(
     config: Config, source: Vocabulary, target: Vocabulary, data_fingerprint: str, log: Log
 ) -> Progress:

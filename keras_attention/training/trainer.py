@@ -33,7 +33,9 @@ from keras_attention.training.cluster import ALONE, Task
 from keras_attention.training.distribution import from_chief
 from keras_attention.training.environment import differences, environment
 from keras_attention.training.epochs import EpochLoop, Log, TrainingState
-from keras_attention.training.resumption import as_in_run, start_or_resume
+from keras_attention.training.length_penalty import choose_length_penalty
+from keras_attention.training.resumption import as_in_run, start_or_resume, vocabularies_of_run
+from keras_attention.training.selection import PARTS, selection_score
 from keras_attention.training.step import make_optimizer
 
 
@@ -99,7 +101,7 @@ def train(
     with folder_lock(config.out), _telling_of_memory():
         tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
-        data = prepare(splits, config)
+        data = prepare(splits, config, vocabularies_of_run(config))
         config = resolved(as_in_run(config), data.survey)
         fingerprint = fingerprint_of_parts(data.survey.fingerprint, splits.valid, splits.test)
         vocabularies = data.survey.source, data.survey.target
@@ -126,7 +128,11 @@ def train(
         save_model(config.out, state.model)
         _log_advice(log, progress, valid, best.calibration, data)
         test = evaluate(translator, splits.test)
+        penalty = choose_length_penalty(translator, splits.valid, valid)
         metrics = _metrics(state, valid, test, before + time.monotonic() - started)
+        if penalty is not None:
+            log(f"length penalty of beam searches, chosen on validation: {penalty:g}")
+            metrics["length_penalty"] = penalty
     return Trained(translator, metrics, test, progress.history)
 
 
@@ -145,6 +151,9 @@ def _initial_state(
     best = model.get_weights()
     if progress.epochs_done:
         best = checkpoint.restore(Path(config.out) / CHECKPOINT, model, optimizer)
+        # Anew, since an earlier version compared epochs by other numbers.
+        row = progress.history[progress.best_epoch - 1]
+        progress.best_score = selection_score(row, config.select_by)
     return TrainingState(model, optimizer, progress, best)
 
 
@@ -175,7 +184,7 @@ def _follow_chief(config: Config, state: TrainingState, task: Task) -> None:
     progress = state.progress
     own = int(progress.fingerprint[:12], 16)
     header = np.array([own, progress.epochs_done, progress.best_epoch])
-    score = np.array(progress.best_score or [-float(np.finfo(np.float32).max)] * 2)
+    score = np.array(progress.best_score or [-np.inf] * PARTS)
     variables = [*state.model.variables, *state.optimizer.variables]
     values = checkpoint.values_of(variables)
     header, score, *values = from_chief(task, [header, score, *values, *state.best])

@@ -163,7 +163,7 @@ def _build_site(export, manifest, examples, litert_js, aside) -> int:
     }
     (aside / "index.html").write_text(_page(settings, imports), encoding="utf-8")
     (aside / "assets").mkdir()
-    for file, text in _assets("litert-model.js").items():
+    for file, text in _assets("litert-model.js", "subwords.js").items():
         (aside / "assets" / file).write_text(text, encoding="utf-8")
     (aside / "model").mkdir()
     shutil.copyfile(export / LITERT / f"{name}.tflite", aside / settings["file"])
@@ -194,9 +194,9 @@ def _notice(packages: Mapping[str, pathlib.Path]) -> str:
     return "\n".join(lines)
 
 
-def _assets(model: str) -> dict[str, str]:
+def _assets(*scripts_of_model: str) -> dict[str, str]:
     texts = {name: asset(name) for name in _SHARED}
-    return texts | {name: _own(name) for name in (*_SCRIPTS, *_STYLES, model)}
+    return texts | {name: _own(name) for name in (*_SCRIPTS, *_STYLES, *scripts_of_model)}
 
 
 def _own(name: str) -> str:

@@ -16,7 +16,7 @@ class Scripted:
         self.target_kind = target_kind
         self.beam_widths = []
 
-    def translate(self, texts, beam_width=1):
+    def translate(self, texts, beam_width=1, length_penalty=None):
         self.beam_widths.append(beam_width)
         return [self._translation(text, *self.answers[text]) for text in texts]
 

@@ -96,7 +96,7 @@ def test_each_missing_module_leads_to_the_extra_that_brings_it():
     modules = (
         *("tensorflow", "keras", "ai_edge_litert", "babel", "sentencepiece", "h5py", "rapidfuzz"),
         *("safetensors", "threadpoolctl", "matplotlib", "uvicorn", "httptools"),
-        "apache_beam",
+        *("apache_beam", "sacrebleu"),
     )
     for module in modules:
         error = error_of_missing_module(ModuleNotFoundError("no", name=f"{module}.part"))

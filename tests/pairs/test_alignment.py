@@ -71,3 +71,22 @@ def test_links_of_words_and_of_texts_without_a_form_stay():
 def test_tokens_of_another_kind_and_links_outside_have_no_answer():
     assert carry_links((Link(0, 0, True),), "abc", ("ab", "c")) is None
     assert carry_links((Link(5, 0, True),), "ab", ("a", "b")) is None
+
+
+def test_links_between_words_become_possible_links_between_their_pieces():
+    source, pieces = "Der  Hund?", (" Der", " ", " Hu", "nd", "?")
+    found = carry_links(
+        (Link(0, 0, True), Link(1, 1, True)), source, pieces, "The dog?", (" The", " dog", "?")
+    )
+    assert set(found) == {
+        Link(0, 0, True),  # both are one piece
+        *(Link(s, t, False) for s in (2, 3, 4) for t in (1, 2)),
+    }
+
+
+def test_pieces_on_one_side_alone():
+    links = (Link(0, 0, True), Link(1, 1, False))
+    found = carry_links(links, "ab c", (" a", "b", " c"), "x y", ("x", "y"))
+    assert set(found) == {Link(0, 0, False), Link(1, 0, False), Link(2, 1, False)}
+    assert carry_links(links, "ab c", (" a", "b", " d"), "x y", ("x", "y")) is None
+    assert carry_links((Link(0, 2, True),), "ab c", (" a", "b", " c"), "x y", ("x", "y")) is None

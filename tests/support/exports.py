@@ -37,6 +37,8 @@ LONGEST_OUTPUT = 9
 BEAM_WIDTH = 3
 CHARACTERS = tuple(sorted("abcde 0123가나é😀"))
 WORDS = tuple(sorted(["a", "bb", "ccc", "été", "날짜", "😀", "0"]))
+# Pieces within pieces, with a space before, behind and alone.
+SUBWORDS = tuple(sorted([*" abé가😀0", " a", "ab", " ab", "abé", "b가", "bb", " 😀", "😀 ", "0 a"]))
 
 
 @functools.cache
@@ -86,7 +88,7 @@ def _make_random_run(seed: int, tokens: tuple[str, str], options: dict, folder: 
         target_tokens=tokens[1],
         **{"units": 16, "embedding_size": 8, **options},
     )
-    of_kind = {"char": CHARACTERS, "word": WORDS}
+    of_kind = {"char": CHARACTERS, "word": WORDS, "subword": SUBWORDS}
     source, target = (Vocabulary(kind, of_kind[kind]) for kind in tokens)
     keras.utils.set_random_seed(seed)
     model = build_training_model(config, len(source), len(target))

@@ -14,8 +14,10 @@ from keras_attention._runtime.threads import INTER_OP
 from keras_attention.batching.batches import Batch
 from keras_attention.config import Config
 from keras_attention.models.training_model import build_training_model
+from keras_attention.training.distribution import AdamOfSums
 from keras_attention.training.fast_dropout import LEVELS, can_be_faster, fast_dropout, rows_in_parts
 from keras_attention.training.fused_lstm import TIME_LOOP, can_be_fused, fused_lstms, lstm_layers
+from keras_attention.training.losses import composed_cross_entropy, fused_cross_entropy
 from keras_attention.training.step import (
     BATCH_PARTS,
     WORTH_PARTS,
@@ -399,3 +401,76 @@ def test_a_whole_in_two_draws_is_given_what_its_parts_are_given():
             halves = [parts(rows, training=True) for rows in rows_in_parts(x, 2)]
         assert [len(half) for half in halves] == [2, 3]
         np.testing.assert_array_equal(dropped, tf.concat(halves, axis=0))
+
+
+# --- the loss and the update
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_fused_loss_and_its_gradient_are_those_of_the_composed_one(smoothing):
+    rng = np.random.default_rng(0)
+    ids = tf.constant(rng.integers(0, 50, (7, 9)), tf.int32)
+    for dtype, tolerance in (("float32", 1e-6), ("float64", 1e-13)):
+        logits = tf.constant(rng.normal(0, 6, (7, 9, 50)), dtype)
+        upstream = tf.constant(rng.normal(size=(7, 9)), dtype)
+        results = []
+        for cross_entropy in (composed_cross_entropy, fused_cross_entropy):
+            with tf.GradientTape() as tape:
+                tape.watch(logits)
+                losses = cross_entropy(ids, logits, smoothing)
+                total = tf.reduce_sum(upstream * losses)
+            results.append((losses, tape.gradient(total, logits)))
+        for composed, fused in zip(*results, strict=True):
+            assert composed.dtype == fused.dtype == dtype
+            np.testing.assert_allclose(composed, fused, rtol=tolerance, atol=30 * tolerance)
+
+
+def test_the_gradient_of_the_smoothed_loss_is_its_slope():
+    """By central differences in float64."""
+    rng = np.random.default_rng(1)
+    ids = tf.constant([[2, 0, 3]], tf.int32)
+    logits = rng.normal(size=(1, 3, 5))
+
+    def total(values):
+        return float(tf.reduce_sum(fused_cross_entropy(ids, tf.constant(values), 0.2)))
+
+    given = tf.constant(logits)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        loss = tf.reduce_sum(fused_cross_entropy(ids, given, 0.2))
+    gradient = tape.gradient(loss, given).numpy()
+    for place in np.ndindex(logits.shape):
+        step = np.zeros_like(logits)
+        step[place] = 1e-5
+        slope = (total(logits + step) - total(logits - step)) / 2e-5
+        assert slope == pytest.approx(gradient[place], abs=1e-8)
+
+
+def test_the_step_composes_no_loss_and_updates_each_variable_by_one_operation():
+    model, step = model_and_step(units=8, label_smoothing=0.1)
+    operations = operations_of(step)
+    assert operations.count("ResourceApplyAdam") == len(model.trainable_variables)
+    assert "SparseSoftmaxCrossEntropyWithLogits" in operations and "LogSoftmax" not in operations
+
+
+def test_the_update_is_that_of_keras_adam_also_of_rows_without_a_gradient():
+    """Rows used in the first step alone go on moving, by their moments."""
+    rng = np.random.default_rng(2)
+    start = rng.normal(size=(6, 3)).astype(np.float32)
+    results = []
+    for kind in (keras.optimizers.Adam, AdamOfSums):
+        variable = keras.Variable(start)
+        optimizer = kind(learning_rate=0.01, clipnorm=1.0)
+        optimizer.build([variable])
+        gradients = np.random.default_rng(3).normal(size=(5, 6, 3)).astype(np.float32)
+        gradients[1:, :3] = 0
+        path = []
+        for gradient in gradients:
+            optimizer.apply([tf.constant(gradient)], [variable])
+            path.append(variable.numpy())
+        results.append((path, [each.numpy() for each in optimizer.variables]))
+    (keras_path, keras_state), (own_path, own_state) = results
+    np.testing.assert_allclose(keras_path, own_path, rtol=1e-6, atol=1e-7)
+    for one, other in zip(keras_state, own_state, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+    assert np.abs(own_path[4][:3] - own_path[1][:3]).min() > 1e-3

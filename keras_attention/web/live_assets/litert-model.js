@@ -1,8 +1,9 @@
 // The model as a .tflite file that runs in this browser. Texts become code points or, where a side
-// is word-level, indices into the vocabulary; nothing leaves the page.
+// has words or subwords, indices into the vocabulary; nothing leaves the page.
 import { loadAndCompile, loadLiteRt, Tensor } from "@litertjs/core";
+import { joinPieces, pieceCutter } from "./subwords.js";
 
-const TENSOR_OF_KIND = { char: "code_points", word: "token_ids" };
+const TENSOR_OF_KIND = { char: "code_points", word: "token_ids", subword: "token_ids" };
 const NO_CHARACTER = -1; // stands for U+0000, since 0 is padding
 const UNKNOWN = 3;
 const WORDS = /[^ \t\n\r\f\v]+/g;
@@ -21,12 +22,13 @@ export async function open(settings, report) {
   const output = TENSOR_OF_KIND[description.target_tokens];
   const idOf = new Map((description.source_vocabulary ?? []).map((token, id) => [token, id]));
   idOf.delete(null); // reserved ids have no token
+  const cut = description.source_tokens === "subword" ? pieceCutter(idOf.keys()) : undefined;
 
   function encode(given) {
     const form = description.normal_form ?? "none";
     const text = form === "none" ? given : given.normalize(form);
-    if (description.source_tokens === "word") {
-      const tokens = text.match(WORDS) ?? [];
+    if (description.source_tokens !== "char") {
+      const tokens = cut ? cut(text) : (text.match(WORDS) ?? []);
       return { tokens, ids: tokens.map((token) => idOf.get(token) ?? UNKNOWN) };
     }
     const tokens = Array.from(text);
@@ -34,10 +36,15 @@ export async function open(settings, report) {
   }
 
   function decode(ids) {
-    if (description.target_tokens === "word") {
+    if (description.target_tokens !== "char") {
       return ids.map((id) => description.target_vocabulary[id]);
     }
     return ids.map((point) => String.fromCodePoint(point));
+  }
+
+  function join(tokens) {
+    if (description.target_tokens === "subword") return joinPieces(tokens);
+    return tokens.join(description.target_tokens === "word" ? " " : "");
   }
 
   async function run(ids) {
@@ -64,7 +71,7 @@ export async function open(settings, report) {
       const targetTokens = decode(results[output].slice(0, length));
       const row = (t) => results.attention_weights.slice(t * longest_source, (t + 1) * longest_source);
       return {
-        text: targetTokens.join(description.target_tokens === "word" ? " " : ""),
+        text: join(targetTokens),
         logProbability: results.log_probability[0],
         confidence: results.confidence[0],
         sourceTokens: tokens,

@@ -115,6 +115,7 @@ def test_a_signal_tidies_away_what_is_half_written(tmp_path, name, status):
         import os, signal, sys, time
         from keras_attention._runtime.command_line import exit_with_user_errors
         from keras_attention._runtime.files import replacing
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         def main(arguments):
             try:
                 with replacing(sys.argv[1] + "/a.txt") as temporary:

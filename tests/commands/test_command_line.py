@@ -254,6 +254,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(door):
     """The signal comes at the import of the named module, before a verb could have begun."""
     script = f"""if True:
         import builtins, os, runpy, signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         really_import = builtins.__import__
         def interrupting(name, *arguments, **options):
             if name == "keras_attention.commands":

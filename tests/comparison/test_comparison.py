@@ -134,7 +134,7 @@ def test_pointing_counts_right_answers_only():
     class Told:
         def __init__(self, text, weights):
             self.text, self.attention_weights = text, np.array(weights)
-            self.source_tokens = ("a", "b")
+            self.source_tokens, self.target_tokens = ("a", "b"), tuple(text)
 
     class Test:
         translations = (

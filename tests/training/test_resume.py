@@ -109,9 +109,9 @@ def trained_epochs(monkeypatch) -> list[int]:
     epochs = []
     train_one = epoch_loop.train_one_epoch
 
-    def noting(*given, **named):
-        epochs.append(given[-1])
-        return train_one(*given, **named)
+    def noting(config, data, training_step, epoch, *others):
+        epochs.append(epoch)
+        return train_one(config, data, training_step, epoch, *others)
 
     monkeypatch.setattr(epoch_loop, "train_one_epoch", noting)
     return epochs

@@ -253,6 +253,9 @@ class Config:
     def filled_in(self, name: Literal["epochs", "longest_output"]) -> int:
         """A number that training fills in where it is left open, in the config of a run.
 
+        Args:
+            name: Of the option.
+
         Raises:
             ValueError: it is still open.
         """

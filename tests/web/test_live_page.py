@@ -455,6 +455,7 @@ def test_examples_can_be_given(browser, tmp_path):
     with server_of(random_export()[1], "--examples", str(data)) as server:
         browser.open(server.url + "#language=en")
         wait_for(browser, "document.querySelectorAll('#examples button').length === 2")
+        wait_for(browser, "globalThis.attentionPage")
         assert texts_of(browser, "#examples bdi") == ["<b>ab", "12"]
         browser.point("#examples button:nth-of-type(2)", click=True)
         wait_for_answer_to(browser, "12")

@@ -10,7 +10,8 @@ import csv
 import pathlib
 from collections.abc import Sequence
 
-from keras_attention._runtime.files import make_folder, replacing
+from keras_attention._runtime.files import replacing
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.commands import verb_parser
@@ -38,20 +39,21 @@ def run(arguments: list[str]) -> None:
 
     # The data first: a mistake in them leaves no empty folder behind.
     tasks = make_tasks(options.data, seed=1, epochs=options.epochs)
-    out = make_folder(options.out or pathlib.Path("comparisons") / pathlib.Path(options.data).stem)
-    results = compare(tasks, range(1, options.seeds + 1), out, print)
-    save_figure(plot_curves(results), out / "exact_match_per_epoch.png")
-    save_figure(plot_lengths(results), out / "exact_match_by_length.png")
-    save_figure(plot_gradient_norms(results), out / "gradient_norms.png")
-    lines = table(results)
-    _write_csv(out / "table.csv", lines)
-    _print_table(lines)
-    for task in tasks:
-        lines = length_table(results, task.name)
-        _write_csv(out / f"by_length_{task.name}.csv", lines)
-        print(f"\n{task.name}: exact match by source length")
+    place = options.out or pathlib.Path("comparisons") / pathlib.Path(options.data).stem
+    with folder_lock(place) as out:
+        results = compare(tasks, range(1, options.seeds + 1), out, print)
+        save_figure(plot_curves(results), out / "exact_match_per_epoch.png")
+        save_figure(plot_lengths(results), out / "exact_match_by_length.png")
+        save_figure(plot_gradient_norms(results), out / "gradient_norms.png")
+        lines = table(results)
+        _write_csv(out / "table.csv", lines)
         _print_table(lines)
-    print(f"\nfigures and tables are in {out}")
+        for task in tasks:
+            lines = length_table(results, task.name)
+            _write_csv(out / f"by_length_{task.name}.csv", lines)
+            print(f"\n{task.name}: exact match by source length")
+            _print_table(lines)
+        print(f"\nfigures and tables are in {out}")
 
 
 def _write_csv(path: pathlib.Path, lines: Sequence[tuple[str, ...]]) -> None:

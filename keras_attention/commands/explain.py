@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> None:
     import_tensorflow_quietly()
     import tensorflow as tf
 
-    from keras_attention._runtime.files import make_folder
+    from keras_attention._runtime.lock import folder_lock
     from keras_attention.explanation.audit import audit_run, choose
     from keras_attention.explanation.measures.attribution_model import SequenceAttributionModel
     from keras_attention.explanation.pages.write import write_report
@@ -41,19 +41,20 @@ def run(arguments: list[str]) -> None:
     pairs = _pairs(options, loaded.config)
     splits = _splits(loaded.config) if options.train_baselines else None
     chosen = choose(pairs, options.examples or len(pairs), options.seed)
-    out = make_folder(options.out or pathlib.Path("explanations") / _name(options.run))
-    tf.config.experimental.enable_op_determinism()
-    # Trainings of baselines draw bars; what this command prints is the outcome.
-    with contextlib.redirect_stdout(sys.stderr):
-        report = audit_run(
-            loaded,
-            chosen,
-            options.seed,
-            parts=(options.only,) if options.only else PARTS,
-            progress=_show_progress,
-            splits=splits,
-        )
-    write_report(report, out)
+    place = options.out or pathlib.Path("explanations") / _name(options.run)
+    with folder_lock(place) as out:
+        tf.config.experimental.enable_op_determinism()
+        # Trainings of baselines draw bars; what this command prints is the outcome.
+        with contextlib.redirect_stdout(sys.stderr):
+            report = audit_run(
+                loaded,
+                chosen,
+                options.seed,
+                parts=(options.only,) if options.only else PARTS,
+                progress=_show_progress,
+                splits=splits,
+            )
+        write_report(report, out)
     _print_outcomes(report)
     print(out / "report.html")
 

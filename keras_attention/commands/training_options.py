@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import pathlib
 
 from keras_attention.commands import verb_parser
-from keras_attention.config import Config, flag_of, merge, read_config_file, type_of
+from keras_attention.config import (
+    SHAPE_FIELDS,
+    Config,
+    flag_of,
+    load_config,
+    merge,
+    read_config_file,
+    type_of,
+)
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import CONFIG, check_finished_run, is_run
 
 
 def parse_training_config(arguments: list[str], description: str) -> Config:
@@ -30,6 +40,7 @@ def parse_training_config(arguments: list[str], description: str) -> Config:
     flags = vars(parser.parse_args(arguments))
     path = flags.pop("config", None)
     fields = read_config_file(path) if path else {}
+    fields = _with_shape_of_run(fields, flags)
     try:
         return merge(fields, flags)
     except UserError as error:
@@ -40,6 +51,23 @@ def parse_training_config(arguments: list[str], description: str) -> Config:
         if flag in flags:
             raise UserError(f"{error}; the other options are those of {path}") from None
         raise UserError(f"{path}: {error}") from None
+
+
+def _with_shape_of_run(fields: dict, flags: dict) -> dict:
+    """The fields of a file, and of the run to start from the options that must be as there.
+
+    What is given stays, so that a contradiction is told and not passed by.
+    """
+    run = flags.get("init_from", fields.get("init_from"))
+    if run is None:
+        return fields
+    out = flags.get("out", fields.get("out", Config.out))
+    if flags.get("resume", fields.get("resume")) and is_run(out):
+        run = out  # the other one is not needed any more
+    else:
+        check_finished_run("--init-from", run)
+    shape = load_config(pathlib.Path(run) / CONFIG)
+    return {name: getattr(shape, name) for name in SHAPE_FIELDS} | fields
 
 
 def _add_option(group, field: dataclasses.Field) -> None:
@@ -54,7 +82,9 @@ def _add_option(group, field: dataclasses.Field) -> None:
         action = argparse.BooleanOptionalAction if field.name in _SWITCHES else "store_true"
         group.add_argument(flag_of(field), action=action, **options)
     else:
-        metavar = "|".join(field.metadata["choices"]) or {str: "PATH", int: "N", float: "X"}[kind]
+        metavar = "|".join(field.metadata["choices"]) or {int: "N", float: "X"}.get(
+            kind, field.metadata["metavar"]
+        )
         group.add_argument(flag_of(field), type=kind, metavar=metavar, **options)
 
 

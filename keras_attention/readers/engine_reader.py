@@ -23,9 +23,9 @@ from keras_attention.folders.run_folder import (
     CONFIG,
     MODEL,
     VOCABULARY,
-    is_run,
     length_penalty_of,
 )
+from keras_attention.folders.run_reading import reading_run
 from keras_attention.folders.weights_folder import read_weights
 from keras_attention.readers.hypotheses import translations_of
 from keras_attention.readers.translation import Translation
@@ -80,10 +80,10 @@ class EngineReader:
         """Reads a finished run folder.
 
         Raises:
-            UserError: there is no run, it is not finished, or a file of it is damaged or belongs
-                to another run.
+            UserError: there is no run, it is not finished, a file of it is damaged or belongs to
+                another run, or a training replaced it meanwhile.
         """
-        return cls(*_read_run(pathlib.Path(path))[1:], length_penalty_of(path))
+        return cls(*_read_run(path)[1:], length_penalty_of(path))
 
     @classmethod
     def load_ensemble(cls, paths: Sequence[str | pathlib.Path]) -> EngineReader:
@@ -94,7 +94,7 @@ class EngineReader:
         Raises:
             UserError: as `load`, or if two runs do not fit together.
         """
-        runs = [_read_run(pathlib.Path(path)) for path in paths]
+        runs = [_read_run(path) for path in paths]
         config, _, source, target, _ = runs[0]
         for path, run in zip(paths, runs, strict=True):
             if run[2:4] != (source, target):
@@ -178,15 +178,15 @@ def engine_from_model(
 
 
 def _read_run(
+    path: str | pathlib.Path,
+) -> tuple[Config, Model, Vocabulary, Vocabulary, Calibration | None]:
+    with reading_run(path) as folder:
+        return _read(folder)
+
+
+def _read(
     path: pathlib.Path,
 ) -> tuple[Config, Model, Vocabulary, Vocabulary, Calibration | None]:
-    if not is_run(path):
-        raise UserError(f"{path}: holds no run (no {CONFIG}); train one with `python train.py`")
-    if not (path / MODEL).is_file():
-        raise UserError(
-            f"{path}: holds a run that is not finished; go on with "
-            f"`python train.py --out {path} --resume`"
-        )
     config = load_config(path / CONFIG)
     source, target = load_vocabularies(path / VOCABULARY)
     try:

@@ -7,15 +7,17 @@ import pathlib
 import statistics
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from keras_attention.config import Config, load_config
 from keras_attention.engine import blas, search, weights
+from keras_attention.engine import edits as edited
 from keras_attention.engine.architecture import Architecture
 from keras_attention.engine.calibration import Calibration, load_calibration, mean_of
-from keras_attention.engine.decoder import Model
+from keras_attention.engine.decoder import UNKNOWN, Model
+from keras_attention.engine.edits import Edits, checked_order, checked_positions, checked_rows
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import (
@@ -151,6 +153,48 @@ class EngineReader:
                 batch = translations_of(sources, decoded, self._target, self.calibration)
                 found.update(zip(rows.tolist(), batch, strict=True))
         return [found[row] for row in range(len(texts))]
+
+    def what_if(
+        self,
+        text: str,
+        prefix: str,
+        hidden: Sequence[int],
+        erased: Sequence[int],
+        weights: str | Sequence[int],
+        rows: Mapping[int, Sequence[float]],
+    ) -> Translation:
+        """See `Translator.what_if`."""
+        if not isinstance(self._model, Model) or not self._model.has_attention:
+            raise UserError(
+                "what_if: needs a single model with attention; name one run folder or its export"
+            )
+        ids = self._source.encode([text]).flat
+        edits = Edits(
+            self._prefix_ids(prefix),
+            checked_positions(hidden, "hidden", len(ids)),
+            checked_positions(erased, "erased", len(ids)),
+            weights == "uniform",
+            None if isinstance(weights, str) else checked_order(weights, len(ids)),
+            checked_rows(rows, len(ids), self._model.longest_output),
+        )
+        with blas.one_thread():
+            decoded = edited.decode(self._model, ids, edits)
+        source = tuple(self._source.split(text))
+        return translations_of([source], decoded, self._target, self.calibration)[0]
+
+    def _prefix_ids(self, prefix: str) -> tuple[int, ...]:
+        ids = self._target.encode([prefix]).flat.tolist()
+        for token, known in zip(self._target.split(prefix), ids, strict=True):
+            if known == UNKNOWN:
+                raise ValueError(
+                    f"prefix must be made of tokens that the model can say. Received: {token!r}"
+                )
+        if len(ids) >= self._model.longest_output:
+            raise ValueError(
+                f"prefix must have fewer tokens than the longest answer, "
+                f"{self._model.longest_output}. Received: {len(ids)}"
+            )
+        return tuple(ids)
 
     def _rows_that_fit(self, longest_source: int, beam_width: int) -> int:
         model = self._model

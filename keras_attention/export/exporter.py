@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.os_errors import describe
+from keras_attention.engine.calibration import MEANINGS, meaning_of
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import (
     HOSTILE_SOURCES,
@@ -285,6 +286,8 @@ def _description(
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
         "has_attention": run.config.has_attention,
+        "confidence_means": meaning_of(run.calibration),
+        "confidence": MEANINGS[meaning_of(run.calibration)],
         "longest_output": run.longest_output,
         "beam_width": options.beam_width,
         "length_penalty": options.length_penalty,

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention._runtime.undocumented import freeze_variables
-from keras_attention.engine.calibration import confidence_of
+from keras_attention.engine.calibration import MEANINGS, confidence_of, meaning_of
 from keras_attention.export.litert_encoder import until_last_token
 from keras_attention.export.requirements import least_runtime
 from keras_attention.models.inference import InferenceModel
@@ -178,6 +178,8 @@ def _description(run: Run, longest_source: int, runtimes: dict[str, str]) -> dic
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
+        "confidence_means": meaning_of(run.calibration),
+        "confidence": MEANINGS[meaning_of(run.calibration)],
         # Of the float32 file; each file's own follows.
         "least_runtime": next(iter(runtimes.values())),
         "least_runtimes": runtimes,

@@ -17,7 +17,7 @@ import numpy as np
 
 from keras_attention._runtime.files import replacing, write_text
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.calibration import Calibration
+from keras_attention.engine.calibration import MEANINGS, Calibration, meaning_of
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.weights import read_safetensors, write_safetensors
 from keras_attention.errors import UserError
@@ -97,6 +97,7 @@ def write_weights(
         "source": source.to_dict(),
         "target": target.to_dict(),
         "calibration": calibration and dataclasses.asdict(calibration),
+        "confidence": MEANINGS[meaning_of(calibration)],
         "beam_width": beam_width,
         "length_penalty": length_penalty,
     }

@@ -15,7 +15,13 @@ from keras_attention.config import Config, load_config
 from keras_attention.engine import blas, search, weights
 from keras_attention.engine import edits as edited
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.calibration import Calibration, load_calibration, mean_of
+from keras_attention.engine.calibration import (
+    Calibration,
+    Meaning,
+    load_calibration,
+    mean_of,
+    meaning_of,
+)
 from keras_attention.engine.decoder import UNKNOWN, Model
 from keras_attention.engine.edits import Edits, checked_order, checked_positions, checked_rows
 from keras_attention.engine.ensemble import Ensemble
@@ -73,7 +79,7 @@ class EngineReader:
         self.target_kind = target.kind
         self.batches_at_once = available_cores()
         self._model = model
-        self._source = source
+        self.source_vocabulary = self._source = source
         self._target = target
         self._length_penalty = length_penalty
 
@@ -129,6 +135,11 @@ class EngineReader:
             exported.calibration,
             exported.length_penalty,
         )
+
+    @property
+    def confidence_means(self) -> Meaning:
+        """What the confidence of an answer is."""
+        return meaning_of(self.calibration)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None

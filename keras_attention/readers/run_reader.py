@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
-from keras_attention.engine.calibration import Calibration, mean_of
+from keras_attention.engine.calibration import Calibration, Meaning, mean_of, meaning_of
 from keras_attention.engine.search import Decoded
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import length_penalty_of
@@ -57,7 +57,7 @@ class RunReader(ProcessBound):
         self.target_kind = target.kind
         self._model = model
         self._length_penalty = length_penalty
-        self._source = source
+        self.source_vocabulary = self._source = source
         self._target = target
         self._greedy = tf.function(model.greedy, input_signature=[_IDS], autograph=False)
         # A traced function for every width and penalty.
@@ -101,6 +101,11 @@ class RunReader(ProcessBound):
         calibration = mean_of([run.calibration for run in runs])
         penalty = statistics.fmean(map(length_penalty_of, paths))
         return cls(model, first.source, first.target, calibration, penalty)
+
+    @property
+    def confidence_means(self) -> Meaning:
+        """What the confidence of an answer is."""
+        return meaning_of(self.calibration)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None

@@ -71,6 +71,7 @@ def for_server(
         "name": manifest["name"],
         "hasAttention": manifest["has_attention"],
         "sourceTokens": manifest["source_tokens"],
+        "confidenceMeans": manifest.get("confidence_means", "right"),
         "longestText": longest_text,
         "examples": examples,
     }
@@ -153,6 +154,7 @@ def _build_site(export, manifest, examples, litert_js, aside) -> int:
         "name": name,
         "hasAttention": manifest["has_attention"],
         "sourceTokens": manifest["source_tokens"],
+        "confidenceMeans": manifest.get("confidence_means", "right"),
         "longestText": description["longest_source"],
         "examples": examples,
         "file": f"model/{name}.tflite",

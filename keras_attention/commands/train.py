@@ -30,7 +30,7 @@ from keras_attention.folders.run_folder import (
 )
 from keras_attention.pairs.splits import Splits, open_splits
 from keras_attention.training.cluster import task_of_environment
-from keras_attention.training.resumption import finished_metrics
+from keras_attention.training.resumption import check_warm_start, finished_metrics
 
 PLOTTED = 6
 
@@ -63,6 +63,7 @@ def run(arguments: list[str]) -> None:
 def _train_run(config, splits, task, started: float) -> dict:
     """The test's metrics of the run in `config.out`, trained unless it is finished already."""
     check_startable(config)
+    check_warm_start(config)
     if isinstance(splits, Splits):  # to look at more would take the memory after all
         kinds = config.source_tokens, config.target_tokens
         for finding in quick_findings(splits, *kinds, config.source_form, config.data):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import pathlib
 
 from keras_attention.commands import verb_parser
-from keras_attention.config import Config, flag_of, merge, type_of
+from keras_attention.config import SHAPE_FIELDS, Config, flag_of, load_config, merge, type_of
 from keras_attention.errors import UserError
+from keras_attention.folders.run_folder import CONFIG, check_finished_run, is_run
 from keras_attention.recipe import Recipe, read_recipe
 
 
@@ -32,8 +34,9 @@ class TrainingOptions:
             UserError: two options contradict each other.
         """
         by_size = {} if pairs is None else self.recipe.options_for(pairs)
+        fields = _with_shape_of_run(self.recipe.fields | by_size, self.flags)
         try:
-            return merge(self.recipe.fields | by_size, self.flags)
+            return merge(fields, self.flags)
         except UserError as error:
             # Each value of the file is good: two options do not go together.
             flag = str(error).partition(":")[0].removeprefix("--").replace("-", "_")
@@ -74,6 +77,23 @@ def parse_training_options(arguments: list[str], description: str) -> TrainingOp
     return TrainingOptions(flags, read_recipe(path) if path else Recipe({}), path)
 
 
+def _with_shape_of_run(fields: dict, flags: dict) -> dict:
+    """The fields of a file, and of the run to start from the options that must be as there.
+
+    What is given stays, so that a contradiction is told and not passed by.
+    """
+    run = flags.get("init_from", fields.get("init_from"))
+    if run is None:
+        return fields
+    out = flags.get("out", fields.get("out", Config.out))
+    if flags.get("resume", fields.get("resume")) and is_run(out):
+        run = out  # the other one is not needed any more
+    else:
+        check_finished_run("--init-from", run)
+    shape = load_config(pathlib.Path(run) / CONFIG)
+    return {name: getattr(shape, name) for name in SHAPE_FIELDS} | fields
+
+
 def _add_option(group, field: dataclasses.Field) -> None:
     kind, _ = type_of(field)
     default = "" if field.default is None else f" (default: {_shown(field.default)})"
@@ -86,7 +106,9 @@ def _add_option(group, field: dataclasses.Field) -> None:
         action = argparse.BooleanOptionalAction if field.name in _SWITCHES else "store_true"
         group.add_argument(flag_of(field), action=action, **options)
     else:
-        metavar = "|".join(field.metadata["choices"]) or {str: "PATH", int: "N", float: "X"}[kind]
+        metavar = "|".join(field.metadata["choices"]) or {int: "N", float: "X"}.get(
+            kind, field.metadata["metavar"]
+        )
         group.add_argument(flag_of(field), type=kind, metavar=metavar, **options)
 
 

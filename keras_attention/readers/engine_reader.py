@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import statistics
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -36,6 +35,7 @@ from keras_attention.folders.run_folder import (
 from keras_attention.folders.run_reading import reading_run
 from keras_attention.folders.weights_folder import read_weights
 from keras_attention.readers.hypotheses import translations_of
+from keras_attention.readers.members import Kind, check_members, length_penalty_of_members
 from keras_attention.readers.translation import Translation
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
@@ -102,22 +102,11 @@ class EngineReader:
         Raises:
             UserError: as `load`, or if two runs do not fit together.
         """
-        runs = [_read_run(path) for path in paths]
-        config, _, source, target, _ = runs[0]
-        for path, run in zip(paths, runs, strict=True):
-            if run[2:4] != (source, target):
-                raise UserError(
-                    f"{path}: has other vocabularies than {paths[0]}; runs that decode together "
-                    "must be trained on the same data with the same token options"
-                )
-            if run[0].has_attention != config.has_attention:
-                raise UserError(
-                    f"{path}: has {'' if run[0].has_attention else 'no '}attention, and "
-                    f"{paths[0]} is of the other kind; runs that decode together must agree in that"
-                )
-        calibration = mean_of([run[-1] for run in runs])
-        penalty = statistics.fmean(map(length_penalty_of, paths))
-        return cls(Ensemble([run[1] for run in runs]), source, target, calibration, penalty)
+        configs, models, sources, targets, maps = zip(*map(_read_run, paths), strict=True)
+        attention = [config.has_attention for config in configs]
+        check_members(paths, list(map(Kind, sources, targets, attention)))
+        penalty = length_penalty_of_members(paths)
+        return cls(Ensemble(models), sources[0], targets[0], mean_of(maps), penalty)
 
     @classmethod
     def load_export(cls, export: str | pathlib.Path) -> EngineReader:

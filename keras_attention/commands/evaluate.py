@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 
+from keras_attention._runtime.progress import ProgressLines
 from keras_attention.commands import (
     MODEL_HELP,
     add_engine_option,
@@ -40,10 +42,19 @@ def run(arguments: list[str]) -> None:
     other = options.against and load_translator(options.against, options.engine)
     pairs = read_pairs(options.data, translator.source_kind, translator.target_kind)
     how = options.beam_width, options.length_penalty
-    result = evaluate(translator, pairs, *how)
-    report = TranslationReport.of(result, evaluate(other, pairs, *how) if other else None)
+    models = 2 if other else 1
+    lines = ProgressLines(models * len(pairs), _tell, unit="sentence")
+    result = evaluate(translator, pairs, *how, lambda done, _: lines.tell(done))
+    against = None
+    if other:
+        against = evaluate(other, pairs, *how, lambda done, total: lines.tell(total + done))
+    report = TranslationReport.of(result, against)
     if options.json:
         print(json.dumps(result.to_dict() | report.to_dict(), indent=2))
     else:
         print(result.to_text())
         print(report.to_text())
+
+
+def _tell(line: str) -> None:
+    print(line.strip(), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Pictures of the pages that people use, from a real browser.
+"""Pictures of the pages that people use, from a real camera.
 
     python -m docs.making.screens --run runs/dates --export exports/dates \\
         [--report explanations/dates] [--litert-js FOLDER] [--out build/screens]
@@ -12,7 +12,6 @@ installed.
 from __future__ import annotations
 
 import argparse
-import base64
 import contextlib
 import functools
 import http.server
@@ -31,13 +30,14 @@ from tests.support.chromium import Chromium
 IMAGES = ROOT / "docs" / "images"
 WIDTHS = {"desk": 1280, "phone": 390}
 TALLEST = 5000
+SHEET = 703  # CSS pixels of A4 between margins of 12 mm
 LOOKS = {
     "light": [("prefers-color-scheme", "light")],
     "dark": [("prefers-color-scheme", "dark")],
     "forced": [("prefers-color-scheme", "dark"), ("forced-colors", "active")],
 }
 TEXT = "september 27, 1994"
-FRAME = {"width": 760, "height": 470}
+FRAME = {"width": 760, "height": 590}
 FIRST_PAUSE, PAUSE, LAST_PAUSE = 900, 450, 2500  # milliseconds
 
 # An answer that grows token by token, with where each looks.
@@ -103,44 +103,51 @@ def make_pages(options: argparse.Namespace, folder: pathlib.Path) -> dict[str, t
     return pages
 
 
-def open_page(browser: Chromium, url: str, ready: str, width: int) -> None:
-    """Opens a page and waits until it is ready, in a window that shows all of it."""
-    look(browser, "light")
-    browser.open(url, width=width)
-    for _ in range(3000):
-        if browser.run(f"return Boolean({ready})"):
-            break
-        time.sleep(0.1)
-    else:
-        raise TimeoutError(f"{url}: never ready; {browser.log()}")
-    height = browser.run("return document.documentElement.scrollHeight")
-    window = {"width": width, "height": min(max(height, 700), TALLEST), "deviceScaleFactor": 1}
-    browser.devtools("Emulation.setDeviceMetricsOverride", mobile=width < 600, **window)
-    time.sleep(0.3)
+class Camera(Chromium):
+    """A browser that shows whole pages in every look."""
+
+    def visit(self, url: str, ready: str, width: int) -> None:
+        """Opens a page and waits until it is ready, in a window that shows all of it."""
+        self.look("light")
+        self.open(url, width=width)
+        for _ in range(3000):
+            if self.run(f"return Boolean({ready})"):
+                break
+            time.sleep(0.1)
+        else:
+            raise TimeoutError(f"{url}: never ready; {self.log()}")
+        height = self.run("return document.documentElement.scrollHeight")
+        self.resize(width, min(max(height, 700), TALLEST))
+        time.sleep(0.3)
+
+    def look(self, name: str) -> None:
+        """What the reader's system prefers from now on."""
+        features = [{"name": feature, "value": value} for feature, value in LOOKS[name]]
+        self._devtools("Emulation.setEmulatedMedia", media="", features=features)
+
+    def on_paper(self) -> bytes:
+        """The page as it is printed, as wide as a sheet between its margins."""
+        self._devtools("Emulation.setEmulatedMedia", media="print", features=[])
+        self.resize(SHEET, self.run("return document.documentElement.scrollHeight"))
+        time.sleep(0.3)
+        return self.screenshot()
 
 
-def look(browser: Chromium, name: str) -> None:
-    """What the reader's system prefers from now on."""
-    features = [{"name": feature, "value": value} for feature, value in LOOKS[name]]
-    browser.devtools("Emulation.setEmulatedMedia", media="", features=features)
-
-
-def shoot_all(browser: Chromium, host: str, pages: dict, out: pathlib.Path) -> None:
+def shoot_all(camera: Camera, host: str, pages: dict, out: pathlib.Path) -> None:
     """Every page at every width in every look, and on paper."""
     for name, (address, ready) in pages.items():
         for size, width in WIDTHS.items():
-            open_page(browser, f"{host}/{address}", ready, width)
-            beyond = browser.run("return document.documentElement.scrollWidth") - width
+            camera.visit(f"{host}/{address}", ready, width)
+            beyond = camera.run("return document.documentElement.scrollWidth") - width
             if beyond > 0:
                 print(f"{name}, {size}: {beyond} pixels wider than the window")
-            for each in LOOKS:
-                look(browser, each)
-                (out / f"{name}-{size}-{each}.png").write_bytes(browser.screenshot())
+            for look in LOOKS:
+                camera.look(look)
+                (out / f"{name}-{size}-{look}.png").write_bytes(camera.screenshot())
             if size == "desk":
-                look(browser, "light")
-                paper = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": True}
-                printed = browser.devtools("Page.printToPDF", **paper)
-                (out / f"{name}.pdf").write_bytes(base64.b64decode(printed["data"]))
+                camera.look("light")
+                (out / f"{name}.pdf").write_bytes(camera.pdf())
+                (out / f"{name}-paper.png").write_bytes(camera.on_paper())
 
 
 def save_small(picture: Image.Image, path: pathlib.Path, height: int) -> None:
@@ -149,29 +156,29 @@ def save_small(picture: Image.Image, path: pathlib.Path, height: int) -> None:
     picture.convert("RGB").quantize(128).save(path, optimize=True)
 
 
-def draw_images(browser: Chromium, host: str, pages: dict, run: pathlib.Path) -> None:
+def draw_images(camera: Camera, host: str, pages: dict, run: pathlib.Path) -> None:
     """The pictures of the READMEs."""
     for name, height in (("viewer", 860), ("live", 760), ("report", 1000), ("what-if", 1160)):
         if name in pages:
             address, ready = pages[name]
-            open_page(browser, f"{host}/{address}", ready, WIDTHS["desk"])
-            with Image.open(io.BytesIO(browser.screenshot())) as picture:
+            camera.visit(f"{host}/{address}", ready, WIDTHS["desk"])
+            with Image.open(io.BytesIO(camera.screenshot())) as picture:
                 save_small(picture, IMAGES / f"page-{name}.png", height)
-    animate(browser, f"{host}/{pages['viewer'][0]}", run)
+    animate(camera, f"{host}/{pages['viewer'][0]}", run)
 
 
-def animate(browser: Chromium, viewer: str, run: pathlib.Path) -> None:
+def animate(camera: Camera, viewer: str, run: pathlib.Path) -> None:
     """`decoding.gif`: the answer grows, and each new token shows where it looks."""
     from keras_attention.readers.translator import Translator
 
     result = Translator.load(run).translate([TEXT])[0]
     weights = result.attention_weights.tolist()
-    browser.open(viewer, **FRAME)
+    camera.open(viewer, **FRAME)
     frames = []
     for shown in [*range(len(result.target_tokens) + 1), len(result.target_tokens)]:
-        browser.run(GROWING, result.source_tokens, result.target_tokens, weights, shown)
+        camera.run(GROWING, result.source_tokens, result.target_tokens, weights, shown)
         time.sleep(0.2)
-        with Image.open(io.BytesIO(browser.screenshot())) as picture:
+        with Image.open(io.BytesIO(camera.screenshot())) as picture:
             frames.append(picture.convert("RGB").quantize(48))
     times = [FIRST_PAUSE, *[PAUSE] * (len(frames) - 2), LAST_PAUSE]
     frames[0].save(
@@ -192,13 +199,13 @@ def main() -> None:
     parser.add_argument("--images", action="store_true", help="also make the READMEs' pictures")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, Chromium() as browser:
+    with tempfile.TemporaryDirectory() as place, Camera() as camera:
         pages = make_pages(options, pathlib.Path(place))
         with hosted(pathlib.Path(place)) as host:
             shown = {name: pages[name] for name in options.only or pages}
-            shoot_all(browser, host, shown, options.out)
+            shoot_all(camera, host, shown, options.out)
             if options.images:
-                draw_images(browser, host, pages, options.run)
+                draw_images(camera, host, pages, options.run)
     print(options.out)
 
 

@@ -21,6 +21,7 @@ from keras_attention._runtime.replacement import replace_together
 from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import LITERT
+from keras_attention.web import what_if
 from keras_attention.web.viewer import as_script_data, asset, filled
 
 # What a page offers to try: only sources that the model answers at least this surely.
@@ -164,6 +165,11 @@ def _build_site(export, manifest, examples, litert_js, aside) -> int:
         LITERT_JS: "./litert-js/core/index.js",
         "@litertjs/wasm-utils": "./litert-js/wasm-utils/index.js",
     }
+    if what_if.can_show(export, manifest):
+        settings["whatIf"] = True
+        sources = [text for group in examples.values() for text in group]
+        page = what_if.render([what_if.read_model(export)], sources, "given")
+        (aside / "what-if.html").write_text(page, encoding="utf-8")
     (aside / "index.html").write_text(_page(settings, imports), encoding="utf-8")
     (aside / "assets").mkdir()
     for file, text in _assets("litert-model.js", "subwords.js").items():
@@ -183,7 +189,8 @@ def _build_site(export, manifest, examples, litert_js, aside) -> int:
             )
     (copied / "LICENSE.txt").write_text(_own("apache-2.0.txt"), encoding="utf-8")
     (copied / "NOTICE.txt").write_text(_notice(packages), encoding="utf-8")
-    loaded = [p for p in aside.rglob("*") if p.is_file() and p.suffix != ".txt"]
+    other = ("what-if.html", "LICENSE.txt", "NOTICE.txt")
+    loaded = [p for p in aside.rglob("*") if p.is_file() and p.name not in other]
     return sum(p.stat().st_size for p in loaded if not p.stem.startswith(_BUILDS[1]))
 
 

@@ -12,7 +12,8 @@ import html
 import json
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import WEIGHTS, read_manifest
@@ -73,6 +74,17 @@ def render(models: Sequence[tuple[str, bytes]], examples: Sequence[str], order: 
     return filled(asset("page.html", "what_if_assets"), parts)
 
 
+def can_show(export: pathlib.Path, manifest: Mapping[str, Any]) -> bool:
+    """Whether an export is one that `read_model` reads."""
+    if not manifest["has_attention"] or not has_weights(export, dict(manifest)):
+        return False
+    return len(_description(export, manifest["name"])["models"]) == 1
+
+
+def _description(export: pathlib.Path, name: str) -> dict[str, Any]:
+    return json.loads((export / WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
 def read_model(export: pathlib.Path) -> tuple[str, bytes]:
     """Name and weights file of an export, for `render`.
 
@@ -86,8 +98,7 @@ def read_model(export: pathlib.Path) -> tuple[str, bytes]:
         raise UserError(f"{export}: is of a model without attention, so there is nothing to change")
     if not has_weights(export, manifest):
         raise UserError(f"{export}: has no weights in an open format; export the run again")
-    description = json.loads((export / WEIGHTS / f"{name}.json").read_text(encoding="utf-8"))
-    if len(description["models"]) > 1:
+    if len(_description(export, name)["models"]) > 1:
         raise UserError(f"{export}: holds an ensemble; name the export of a single run")
     return name, (export / WEIGHTS / f"{name}.safetensors").read_bytes()
 

@@ -29,7 +29,7 @@ PLAIN = {
     "longest_output": LONGEST_OUTPUT,
 }
 # Log-probabilities into confidences that are not the probabilities.
-CALIBRATION = Calibration(0.8, 1.2, 0.3, -0.05, 500, 100)
+CALIBRATION = Calibration(0.8, 1.2, 0.3, -0.05, 500, 100, 0.4)
 
 
 def random_weights(

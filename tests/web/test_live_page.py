@@ -633,6 +633,18 @@ def test_the_site_has_the_licence_of_what_it_takes_along(site):
     assert not re.search(r"(src|href)=\"(https?:)?//", page)
 
 
+def test_the_site_leads_to_its_what_if_page(site, browser):
+    with hosted(site) as url:
+        browser.open(url + "#language=ko&text=ab12")
+        wait_for(browser, "globalThis.attentionPage?.shown", seconds=60)
+        browser.run("document.getElementById('what-if').click()")
+        wait_for(browser, "globalThis.whatIf", seconds=60)
+        assert browser.run("return document.getElementById('text').value") == "ab12"
+        expected = SavedModelReader(random_export()[1]).translate_batch(["ab12"])[0].text
+        assert text_of(browser, ".model .answer") == expected
+        assert browser.run("return document.documentElement.lang") == "ko"
+
+
 def test_a_site_is_replaced_and_nothing_else(site, litert_js, tmp_path):
     export = random_export()[1]
     before = (site / "index.html").stat().st_mtime_ns

@@ -47,6 +47,7 @@ function speak(chosen) {
   element("text").placeholder = words.placeholder[settings.sourceTokens] ?? "";
   element("clear").textContent = words.clear;
   element("link").textContent = words.copyLink;
+  element("what-if").textContent = words.whatIf;
   element("alternatives-title").textContent = words.alternatives;
   element("history-title").textContent = words.history;
   element("forget").textContent = words.forget;
@@ -247,6 +248,7 @@ function address() {
   if (selection?.column != null) said.set("column", selection.column + 1);
   said.set("language", language);
   window.history.replaceState(null, "", `#${said}`);
+  element("what-if").href = `what-if.html#${new URLSearchParams({ text, language })}`;
 }
 
 function fromAddress({ opening = false } = {}) {
@@ -302,6 +304,7 @@ box.addEventListener("keydown", (event) => {
 });
 element("clear").addEventListener("click", () => write(""));
 element("link").addEventListener("click", copyLink);
+element("what-if").hidden = !settings.whatIf;
 element("forget").addEventListener("click", () => {
   sessionStorage.removeItem(KEPT);
   listHistory();

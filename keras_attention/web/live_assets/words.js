@@ -26,6 +26,7 @@ export const WORDS = {
     noHistory: "What you try appears here, in this tab only.",
     forget: "Forget all",
     copyLink: "Copy link",
+    whatIf: "What if it looked elsewhere?",
     linked: "Link copied",
     linkIs: (address) => `Copy this address: ${address}`,
     tooLong: (length, most) =>
@@ -58,6 +59,7 @@ export const WORDS = {
     noHistory: "입력한 글이 이 탭 안에만 여기에 남습니다.",
     forget: "모두 지우기",
     copyLink: "링크 복사",
+    whatIf: "다른 곳을 본다면?",
     linked: "링크를 복사했습니다",
     linkIs: (address) => `이 주소를 복사하세요: ${address}`,
     tooLong: (length, most) => `글이 ${length}자입니다. ${most}자까지만 읽을 수 있어 답하지 않았습니다.`,

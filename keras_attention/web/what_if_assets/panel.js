@@ -11,6 +11,11 @@ export function node(name, properties = {}, ...children) {
   return made;
 }
 
+// What the confidence of a model means.
+export function confidenceWords(words, { calibration }) {
+  return calibration?.meaning === "quality" ? words.quality : words.sure;
+}
+
 export class Panel {
   // `number` tells several panels apart; `edited` is called when a weight of this panel has moved.
   constructor(host, { name, model, number }, edited) {
@@ -106,7 +111,7 @@ export class Panel {
     const { text, confidence } = this.now;
     const readable = (given) => (given === "" ? words.emptyAnswer : AttentionView.readableText(given));
     this.answer.textContent = readable(text);
-    this.sure.textContent = words.sure(percent(confidence));
+    this.sure.textContent = confidenceWords(words, this.model)(percent(confidence));
     const same = text === this.plain.text;
     const touched = edits.prefix.length + edits.hidden.length + edits.erased.length > 0;
     const changed = touched || edits.weights !== "own" || Object.keys(this.rows).length > 0;
@@ -184,13 +189,13 @@ export class Panel {
       const plain = this.plain.steps[t];
       const other = token(step) !== token(plain);
       const marks = [t < edits.prefix.length ? words.given : "", Object.hasOwn(this.rows, t) ? words.moved : ""];
-      const said = node("td", {}, node("bdi", { class: "said" }, token(step)));
-      for (const mark of marks.filter(Boolean)) said.append(" ", node("span", { class: "mark" }, mark));
+      const cell = node("td", {}, node("bdi", { class: "said" }, token(step)));
+      for (const mark of marks.filter(Boolean)) cell.append(" ", node("span", { class: "mark" }, mark));
       const moved = plain ? totalVariation(step.logProbabilities, plain.logProbabilities) : null;
       const before = plain ? `${token(plain)} ${probability(plain)}` : "–";
       const bar = node("td", { class: "moved" }, moved === null ? "–" : moved.toFixed(2));
       bar.style.setProperty("--share", `${(100 * (moved ?? 0)).toFixed(1)}%`);
-      const cells = [node("th", { scope: "row" }, String(t + 1)), said, node("td", {}, probability(step))];
+      const cells = [node("th", { scope: "row" }, String(t + 1)), cell, node("td", {}, probability(step))];
       return node("tr", other ? { class: "differs" } : {}, ...cells, node("td", {}, before), bar);
     });
     this.table.replaceChildren(...rows);

@@ -27,6 +27,7 @@ export const WHAT_IF_WORDS = {
     changed: (text) => `without changes: ${text}`,
     untouched: "nothing is changed yet",
     sure: (share) => `${share} sure`,
+    quality: (share) => `expected quality ${share}`,
     emptyAnswer: "(an empty answer)",
     mover: "Move a weight",
     moverHint:
@@ -76,6 +77,7 @@ export const WHAT_IF_WORDS = {
     changed: (text) => `바꾸기 전: ${text}`,
     untouched: "아직 바꾼 것이 없습니다",
     sure: (share) => `확신 ${share}`,
+    quality: (share) => `예상 품질 ${share}`,
     emptyAnswer: "(빈 답)",
     mover: "가중치 옮기기",
     moverHint: "맵의 칸을 고르거나 여기에서 스텝과 토큰을 고르세요. 나머지 가중치는 남은 몫을 나눠 갖습니다.",

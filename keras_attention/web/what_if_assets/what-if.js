@@ -1,7 +1,7 @@
 // The page: a source, edits to how it is answered, and one panel for each model. All that is shown
 // stands in the fragment of the address, which browsers never send to a server.
 import { Model, readWeights } from "./engine.js";
-import { node, Panel } from "./panel.js";
+import { confidenceWords, node, Panel } from "./panel.js";
 import { decode, NO_EDITS, suspicion } from "./search.js";
 import { percent, WORDS } from "./words.js";
 import { WHAT_IF_WORDS } from "./what-if-words.js";
@@ -155,7 +155,7 @@ function listExamples() {
   const options = listed.map(({ text, answer, confidence, suspicious }, i) => {
     const option = node("li", { role: "option", id: `example-${i}` });
     const suspected = suspicious !== null && by === "suspicious";
-    const figure = suspected ? words.suspicion(suspicious) : words.sure(percent(confidence));
+    const figure = suspected ? words.suspicion(suspicious) : confidenceWords(words, first.model)(percent(confidence));
     option.append(node("bdi", { class: "source" }, readable(text)));
     option.append(node("span", { class: "answer" }, node("bdi", {}, readable(answer)), ` · ${figure}`));
     option.addEventListener("click", () => opened(text));

@@ -57,6 +57,7 @@ class Evaluation:
         own_target_ceiling: The most that `own_target_match` can be: one answer a source.
         references: The target of each pair, which BLEU and chrF compare with.
         edits, reference_lengths: Of each pair, what the token error rate adds up.
+        nearest: Of each source's targets the one with the fewest edits from the output.
     """
 
     n: int
@@ -74,6 +75,7 @@ class Evaluation:
     references: tuple[str, ...] = ()
     edits: tuple[int, ...] = ()
     reference_lengths: tuple[int, ...] = ()
+    nearest: tuple[str, ...] = ()
 
     def summary(self) -> dict:
         """The three figures that `metrics.json` holds for a data set."""
@@ -191,6 +193,7 @@ def evaluate(
         token_error_rate=token_error_rate(counted, expected),
         edits=tuple(map(edit_distance, counted, expected)),
         reference_lengths=tuple(map(len, expected)),
+        nearest=tuple(references),
         by_length=_by_length(translations, outputs, references),
         calibration_error=expected_calibration_error(confidences, right),
         auroc=auroc(confidences, right),

@@ -41,9 +41,10 @@ from keras_attention.folders.export_layout import (
 from keras_attention.folders.run_folder import is_run
 from keras_attention.folders.saved_model_files import load_saved_model, reason_of
 from keras_attention.models.inference import InferenceModel
+from keras_attention.pairs.exceptions import EXCEPTIONS, Exceptions, write_exceptions
 from keras_attention.pairs.splits import load_part
 from keras_attention.readers.engine_reader import EngineReader
-from keras_attention.readers.litert_reader import LiteRTReader
+from keras_attention.readers.exceptions import exceptions_of_export
 from keras_attention.readers.run import Run
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.saved_model_reader import SavedModelReader
@@ -77,6 +78,7 @@ class ExportOptions:
         length_penalty: See `decoding.beam_search`.
         longest_source: Tokens that the LiteRT files read.
         longest_text, largest_batch: See `saved_model.ServingLimits`.
+        exceptions: A dictionary that wins over the model; it may be empty, to be filled later.
 
     Raises:
         UserError: a number is out of range.
@@ -88,6 +90,7 @@ class ExportOptions:
     longest_source: int = LEAST_SOURCE_LENGTH
     longest_text: int = ServingLimits.longest_text
     largest_batch: int = ServingLimits.largest_batch
+    exceptions: Exceptions | None = None
 
     def __post_init__(self):
         for name, (least, most) in RANGES.items():
@@ -193,7 +196,12 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     folder = aside / SERVING / options.name / "1"
     folder.parent.mkdir(parents=True)
     limits = ServingLimits(options.longest_text, options.largest_batch)
-    write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty, limits)
+    how = options.beam_width, options.length_penalty, limits
+    dictionary = None
+    if options.exceptions is not None:
+        dictionary = aside / pathlib.PurePath(EXCEPTIONS).name
+        write_exceptions(dictionary, options.exceptions)
+    write_saved_model(run, folder, options.name, *how, dictionary)
     served = load_saved_model(folder)
     replay_warmup(served, folder)
     inference = _inference_model(run)
@@ -213,9 +221,11 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     """
     name, beam_width = options.name, options.beam_width
     texts = [*sources, *map(repair, HOSTILE_SOURCES)]  # nobody is to be warned of our own bytes
+    texts += list(options.exceptions or ())[:CHECKED]
     penalty = options.length_penalty
     keras_model = Translator(
-        RunReader(_inference_model(run), run.source, run.target, run.calibration)
+        RunReader(_inference_model(run), run.source, run.target, run.calibration),
+        options.exceptions,
     )
     greedy = keras_model.translate(texts)
     beams = keras_model.translate(texts, beam_width, penalty)
@@ -245,10 +255,11 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     )
     saved_model = Translator(SavedModelReader(aside))
     plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
-    litert = [Translator(LiteRTReader(aside / path)) for path in (plain, quantised)]
-    weights, engine = f"{WEIGHTS}/{name}.safetensors", Translator(EngineReader.load_export(aside))
+    litert = [Translator.load(aside / path) for path in (plain, quantised)]
+    weights = f"{WEIGHTS}/{name}.safetensors"
+    engine = Translator(EngineReader.load_export(aside), exceptions_of_export(aside))
     rows = [
-        row(INFERENCE, Translator(reloaded), greedy),
+        row(INFERENCE, Translator(reloaded, options.exceptions), greedy),
         row(f"{SERVING}/{name}", saved_model, greedy),
         row(f"{SERVING}/{name} beam", saved_model, beams, beam_width),
         row(weights, engine, greedy),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from keras_attention._runtime.files import remove_unfinished, sync_files
 from keras_attention.errors import UserError
+from keras_attention.export.versions import keep_version
 from keras_attention.folders.export_layout import (
     BUILDING,
     INFERENCE,
@@ -18,8 +19,8 @@ from keras_attention.folders.export_layout import (
     LITERT,
     SERVING,
     WEIGHTS,
+    next_version,
     read_manifest,
-    version_folders,
     write_manifest,
 )
 
@@ -41,7 +42,7 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
     manifest = read_manifest(aside)
     sync_files(aside)
     versions = out / SERVING / manifest["name"]
-    version = max(version_folders(versions), default=0) + 1
+    version = next_version(out, manifest["name"])
     if version > LARGEST_VERSION:
         raise UserError(
             f"{versions}: holds version {LARGEST_VERSION}, the largest that TensorFlow Serving "
@@ -64,7 +65,9 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
         for path in sorted(parts)
         if path.is_file()
     }
-    write_manifest(out, manifest | {"version": version, "checks": checks, "files": files})
+    described = manifest | {"version": version, "checks": checks, "files": files}
+    keep_version(out, described)
+    write_manifest(out, described)
 
 
 def remove_leftovers(out: pathlib.Path) -> None:

@@ -62,6 +62,11 @@ class LiteRTReader:
         self._source, self._target = _read_description(path, self._input, self._output)
         self.source_kind, self.target_kind = self._source.kind, self._target.kind
 
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """Of source and target; those of characters are empty."""
+        return self._source, self._target
+
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:

@@ -40,7 +40,7 @@ def run(arguments: list[str]) -> None:
         longest_source_of,
         longest_text_of,
     )
-    from keras_attention.folders.run_folder import length_penalty_of
+    from keras_attention.folders.run_folder import length_penalty_of, read_metrics
     from keras_attention.readers.run import load_run
 
     loaded = load_run(run_folder)
@@ -64,6 +64,7 @@ def run(arguments: list[str]) -> None:
         longest_text,
         options.largest_batch,
         exceptions,
+        read_metrics(run_folder),
     )
     print(
         f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources",

@@ -32,6 +32,11 @@ def run(arguments: list[str]) -> None:
     parser.add_argument(
         "--scores", action="store_true", help="add <TAB>log_probability<TAB>confidence"
     )
+    parser.add_argument(
+        "--origin",
+        action="store_true",
+        help="add <TAB>exceptions where the dictionary beside the model answered, else <TAB>model",
+    )
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
     parser.add_argument(
         "--min-confidence",
@@ -56,6 +61,8 @@ def run(arguments: list[str]) -> None:
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
+            if options.origin:
+                line += "\texceptions" if result.from_exceptions else "\tmodel"
             write_line(line)
         sys.stdout.flush()
 

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -23,12 +24,14 @@ from keras_attention.evaluation.parity import (
     compare,
     milliseconds_per_call,
 )
+from keras_attention.evaluation.reports.card import Card
 from keras_attention.export.litert import write_litert
 from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
 from keras_attention.export.requirements import needs
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
 from keras_attention.export.weights import write_run_weights
+from keras_attention.folders.card_file import may_write_card, write_card
 from keras_attention.folders.export_layout import (
     BUILDING,
     FORMAT,
@@ -36,6 +39,7 @@ from keras_attention.folders.export_layout import (
     LITERT,
     SERVING,
     WEIGHTS,
+    read_manifest,
     write_manifest,
 )
 from keras_attention.folders.run_folder import is_run
@@ -79,6 +83,8 @@ class ExportOptions:
         longest_source: Tokens that the LiteRT files read.
         longest_text, largest_batch: See `saved_model.ServingLimits`.
         exceptions: A dictionary that wins over the model; it may be empty, to be filled later.
+        metrics: The content of the run's `metrics.json`, for the model card; without it there is
+            none.
 
     Raises:
         UserError: a number is out of range.
@@ -91,6 +97,7 @@ class ExportOptions:
     longest_text: int = ServingLimits.longest_text
     largest_batch: int = ServingLimits.largest_batch
     exceptions: Exceptions | None = None
+    metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         for name, (least, most) in RANGES.items():
@@ -138,6 +145,8 @@ def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptio
         try:
             _build(run, aside, options)
             rows = _check(run, sources, aside, options)
+            if may_write_card(out):
+                _write_card(run, options, aside)
             publish(aside, out, {row.artefact: _figures(row) for row in rows})
         except OSError as error:
             raise UserError(
@@ -211,6 +220,14 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     write_litert(run, aside / LITERT, options.name, options.longest_source)
     write_run_weights(run, aside, options.name, options.beam_width, options.length_penalty)
     write_manifest(aside, _description(run, options, aside, served.signatures))
+
+
+def _write_card(run: Run, options: ExportOptions, aside: pathlib.Path) -> None:
+    if not {"test", "valid", "parameters"} <= options.metrics.keys():
+        return
+    tokens = len(run.source.tokens), len(run.target.tokens)
+    card = Card(options.name, run.config, options.metrics, tokens, read_manifest(aside))
+    write_card(aside, card.to_markdown())
 
 
 def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOptions) -> list[Row]:

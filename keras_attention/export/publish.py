@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from keras_attention._runtime.files import remove_unfinished, sync_files
 from keras_attention.errors import UserError
 from keras_attention.export.versions import keep_version
+from keras_attention.folders.card_file import CARD
 from keras_attention.folders.export_layout import (
     BUILDING,
     INFERENCE,
@@ -51,11 +52,15 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
     folders = (LITERT, WEIGHTS)
     for folder in folders:
         (out / folder).mkdir(exist_ok=True)
-    for path in [aside / INFERENCE, *(p for f in folders for p in sorted((aside / f).iterdir()))]:
+    singles = [name for name in (INFERENCE, CARD) if (aside / name).is_file()]
+    for path in [
+        *map(aside.joinpath, singles),
+        *(p for f in folders for p in sorted((aside / f).iterdir())),
+    ]:
         os.replace(path, out / path.relative_to(aside))
     versions.mkdir(parents=True, exist_ok=True)
     os.rename(aside / SERVING / manifest["name"] / "1", versions / str(version))
-    parts = [out / INFERENCE, *(versions / str(version)).rglob("*")]
+    parts = [*map(out.joinpath, singles), *(versions / str(version)).rglob("*")]
     parts += [path for folder in folders for path in (out / folder).iterdir()]
     files = {
         path.relative_to(out).as_posix(): {

@@ -10,6 +10,7 @@ from keras_attention._runtime.files import replacing
 from keras_attention._runtime.os_errors import describe
 from keras_attention.errors import UserError
 from keras_attention.export.publish import exporting_alone, remove_leftovers
+from keras_attention.folders.card_file import CARD, may_write_card
 from keras_attention.folders.export_layout import (
     MANIFEST,
     SERVING,
@@ -82,9 +83,10 @@ def _withdraw(served: pathlib.Path, kept: pathlib.Path) -> None:
 
 def _restore(kept: pathlib.Path, export: pathlib.Path) -> None:
     """Puts the files of a version where readers look for them; all but the manifest."""
+    left_alone = {MANIFEST, SAVED_MODEL, *(() if may_write_card(export) else (CARD,))}
     for path in sorted(kept.rglob("*")):
         place = path.relative_to(kept)
-        if path.is_file() and place.parts[0] not in (MANIFEST, SAVED_MODEL):
+        if path.is_file() and place.parts[0] not in left_alone:
             (export / place).parent.mkdir(exist_ok=True)
             with replacing(export / place) as temporary:
                 shutil.copyfile(path, temporary)

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_attention._runtime.files import make_folder
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.os_errors import describe
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import (
@@ -26,7 +26,7 @@ from keras_attention.evaluation.parity import (
 )
 from keras_attention.evaluation.reports.card import Card
 from keras_attention.export.litert import write_litert
-from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
+from keras_attention.export.publish import publish, remove_leftovers
 from keras_attention.export.requirements import needs
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
@@ -133,13 +133,12 @@ def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptio
     whole, near the end; the manifest last.
 
     Raises:
-        UserError: `out` cannot be written to, is a run, or is being exported to; an artefact that
-            must agree does not.
+        UserError: `out` cannot be written to, is a run, or is written to by another process; an
+            artefact that must agree does not.
     """
     if is_run(out):
         raise UserError(f"--out: {out} is a run folder; name another folder")
-    make_folder(out)
-    with exporting_alone(out):
+    with folder_lock(out):
         remove_leftovers(out)
         aside = pathlib.Path(tempfile.mkdtemp(prefix=BUILDING, dir=out))
         try:

@@ -6,9 +6,10 @@ import pathlib
 import shutil
 import tempfile
 
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.os_errors import describe
 from keras_attention.errors import UserError
-from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
+from keras_attention.export.publish import publish, remove_leftovers
 from keras_attention.export.versions import link_or_copy
 from keras_attention.folders.export_layout import (
     BUILDING,
@@ -43,7 +44,7 @@ def publish_exceptions(export: pathlib.Path, path: str | pathlib.Path) -> tuple[
             an entry of the file is bad; the new version does not answer as the file says.
     """
     read_manifest(export)
-    with exporting_alone(export):
+    with folder_lock(export):
         manifest = read_manifest(export)
         remove_leftovers(export)
         served = described_version(export, manifest)

@@ -7,9 +7,10 @@ import pathlib
 import shutil
 
 from keras_attention._runtime.files import replacing
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.os_errors import describe
 from keras_attention.errors import UserError
-from keras_attention.export.publish import exporting_alone, remove_leftovers
+from keras_attention.export.publish import remove_leftovers
 from keras_attention.folders.card_file import CARD, may_write_card
 from keras_attention.folders.export_layout import (
     MANIFEST,
@@ -41,7 +42,7 @@ def roll_back(export: pathlib.Path) -> tuple[int, int]:
             the folder cannot be written to, or is being exported to.
     """
     read_manifest(export)
-    with exporting_alone(export):
+    with folder_lock(export):
         manifest = read_manifest(export)
         remove_leftovers(export)
         served = export / SERVING / manifest["name"]

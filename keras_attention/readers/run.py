@@ -10,7 +10,6 @@ import zlib
 import keras
 
 from keras_attention._runtime.files import replacing
-from keras_attention._runtime.installation import command_for
 from keras_attention.config import Config, load_config
 from keras_attention.engine.calibration import Calibration, load_calibration
 from keras_attention.errors import UserError
@@ -19,9 +18,8 @@ from keras_attention.folders.run_folder import (
     CONFIG,
     MODEL,
     VOCABULARY,
-    is_run,
-    resumption_of,
 )
+from keras_attention.folders.run_reading import reading_run
 from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
 from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
@@ -60,17 +58,20 @@ def load_run(path: str | pathlib.Path) -> Run:
         path: The run folder.
 
     Raises:
-        UserError: there is no run, it is not finished, or a file of it is damaged.
+        UserError: there is no run, it is not finished, a file of it is damaged, or a training
+            replaced it meanwhile.
     """
-    path = pathlib.Path(path)
-    if not is_run(path):
-        raise UserError(
-            f"{path}: holds no run (no {CONFIG}); train one with `{command_for('train')}`"
-        )
-    if not (path / MODEL).is_file():
-        raise UserError(
-            f"{path}: holds a run that is not finished; go on with `{resumption_of(path)}`"
-        )
+    with reading_run(path) as folder:
+        run = _read(folder)
+    for layer in run.model.layers:
+        directions = [getattr(layer, n, None) for n in ("forward_layer", "backward_layer")]
+        for part in (layer, *directions):
+            if hasattr(part, "use_cudnn"):
+                part.use_cudnn = False
+    return run
+
+
+def _read(path: pathlib.Path) -> Run:
     config = load_config(path / CONFIG)
     source, target = load_vocabularies(path / VOCABULARY)
     try:
@@ -81,11 +82,6 @@ def load_run(path: str | pathlib.Path) -> Run:
             f"{path / MODEL}: cannot be read: {reason}; copy the run folder again, or train again"
         ) from None
     _check_together(path, model, source, target)
-    for layer in model.layers:
-        directions = [getattr(layer, n, None) for n in ("forward_layer", "backward_layer")]
-        for part in (layer, *directions):
-            if hasattr(part, "use_cudnn"):
-                part.use_cudnn = False
     return Run(config, source, target, model, load_calibration(path / CALIBRATION))
 
 

@@ -66,7 +66,7 @@ def roll_back(export: pathlib.Path) -> tuple[int, int]:
             for number, folder in reversed(folders.items()):
                 if number > wanted:
                     _withdraw(folder, export / VERSIONS / str(number) / SAVED_MODEL)
-            _restore(kept, export)
+            _restore(kept, export, manifest)
         except OSError as error:
             raise UserError(
                 f"{export}: cannot be written to: {describe(error, 'ask its owner')}"
@@ -82,12 +82,17 @@ def _withdraw(served: pathlib.Path, kept: pathlib.Path) -> None:
     os.rename(served, kept)
 
 
-def _restore(kept: pathlib.Path, export: pathlib.Path) -> None:
-    """Puts the files of a version where readers look for them; all but the manifest."""
-    left_alone = {MANIFEST, SAVED_MODEL, *(() if may_write_card(export) else (CARD,))}
-    for path in sorted(kept.rglob("*")):
-        place = path.relative_to(kept)
-        if path.is_file() and place.parts[0] not in left_alone:
-            (export / place).parent.mkdir(exist_ok=True)
-            with replacing(export / place) as temporary:
-                shutil.copyfile(path, temporary)
+def _restore(kept: pathlib.Path, export: pathlib.Path, manifest: dict) -> None:
+    """Puts the files of a version, all but the manifest, in the place of another's."""
+    restored = read_manifest(kept)["files"]
+    for name in restored.keys() | manifest["files"].keys():
+        place = export / name
+        in_version = pathlib.PurePosixPath(name).parts[0] == SERVING
+        if in_version or (name == CARD and not may_write_card(export)):
+            continue
+        if name not in restored:
+            place.unlink(missing_ok=True)
+            continue
+        place.parent.mkdir(exist_ok=True)
+        with replacing(place) as temporary:
+            shutil.copyfile(kept / name, temporary)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 
+from keras_attention._runtime.progress import ProgressLines
 from keras_attention.commands import (
     MODEL_HELP,
     add_engine_option,
@@ -61,8 +63,13 @@ def run(arguments: list[str]) -> None:
     kinds = translator.source_kind, translator.target_kind
     pairs = read_pairs_with_columns(options.data) if by_column else read_pairs(options.data, *kinds)
     how = options.beam_width, options.length_penalty
-    result = evaluate(translator, pairs, *how)
-    report = TranslationReport.of(result, evaluate(other, pairs, *how) if other else None)
+    models = 2 if other else 1
+    lines = ProgressLines(models * len(pairs), _tell, unit="sentence")
+    result = evaluate(translator, pairs, *how, lambda done, _: lines.tell(done))
+    against = None
+    if other:
+        against = evaluate(other, pairs, *how, lambda done, total: lines.tell(total + done))
+    report = TranslationReport.of(result, against)
     sorted_out = None
     if options.by is not None or options.report is not None:
         slices = slices_by(options.by or BY_LENGTH, options.data, pairs, result)
@@ -82,3 +89,7 @@ def run(arguments: list[str]) -> None:
         print(report.to_text())
         if options.by is not None:
             print(sorted_out.to_text())
+
+
+def _tell(line: str) -> None:
+    print(line.strip(), file=sys.stderr, flush=True)

@@ -1,7 +1,8 @@
 """Writes and checks everything that a run is deployed with.
 
 Writes a SavedModel for TF Serving (strings in, strings, scores and attention out), the inference
-model for Keras, and LiteRT files, each checked against the run; see docs/shipping.md.
+model for Keras, and LiteRT files, each checked against the run; see docs/shipping.md. Several runs
+become one model that decodes by the mean of their probabilities.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import sys
 
 from keras_attention._runtime.files import write_text
 from keras_attention._runtime.quiet import import_tensorflow_quietly
-from keras_attention.commands import load_translator, verb_parser
+from keras_attention.commands import load_translator, members_of, verb_parser
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import is_export
-from keras_attention.folders.run_folder import is_run
+from keras_attention.folders.run_folder import is_finished, is_run, read_metrics
 from keras_attention.pairs.exceptions import Exceptions, read_exceptions
 from keras_attention.pairs.pair_files import read_pairs
 
@@ -24,12 +25,11 @@ REFUSED = 3  # not 2: nobody made a mistake
 
 def run(arguments: list[str]) -> None:
     options = _parse(arguments)
-    run_folder = pathlib.Path(options.run)
-    if is_export(run_folder) and not is_run(run_folder):
-        _replace_exceptions(run_folder, options)
+    folders = members_of(options.run)
+    if not folders and is_export(options.run) and not is_run(options.run):
+        _replace_exceptions(pathlib.Path(options.run), options)
         return
-    name = run_folder.resolve().name
-    out = pathlib.Path(options.out or pathlib.Path("exports") / name)
+    name, out = _name_and_place(folders or [options.run], options.out)
     _check_utf8(name, out)
 
     import_tensorflow_quietly()
@@ -40,10 +40,10 @@ def run(arguments: list[str]) -> None:
         longest_source_of,
         longest_text_of,
     )
-    from keras_attention.folders.run_folder import length_penalty_of, read_metrics
-    from keras_attention.readers.run import load_run
+    from keras_attention.readers.members import length_penalty_of_members
+    from keras_attention.readers.run import load_ensemble, load_run
 
-    loaded = load_run(run_folder)
+    loaded = load_ensemble(folders) if folders else load_run(options.run)
     if options.against:
         _compare(options)
     sources = checked_sources(loaded)
@@ -56,28 +56,31 @@ def run(arguments: list[str]) -> None:
     exceptions = options.exceptions and read_exceptions(
         options.exceptions, loaded.source, loaded.target, loaded.longest_output, longest_text
     )
+    length_penalty = options.length_penalty
+    if length_penalty is None:
+        length_penalty = length_penalty_of_members(folders or [options.run])
     wanted = ExportOptions(
         name,
         options.beam_width,
-        length_penalty_of(run_folder) if options.length_penalty is None else options.length_penalty,
+        length_penalty,
         longest_source,
         longest_text,
         options.largest_batch,
         exceptions,
-        read_metrics(run_folder),
+        read_metrics(options.run) if not folders and is_finished(options.run) else {},
     )
     print(
-        f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources",
+        f"exporting {options.run} to {out}, checking every artefact on {len(sources)} sources",
         flush=True,  # it takes a while, and a pipe would show it at the end
     )
     _print_table(export(loaded, sources, out, wanted))
     if exceptions is not None:
-        print(_about_exceptions(run_folder, exceptions))
+        print(_about_exceptions(options.run, exceptions))
 
 
-def _about_exceptions(model: pathlib.Path, exceptions: Exceptions) -> str:
+def _about_exceptions(model: str, exceptions: Exceptions) -> str:
     """How many there are, and how many of them the model itself would answer alike."""
-    answers = load_translator(str(model)).translate(list(exceptions))
+    answers = load_translator(model).translate(list(exceptions))
     alike = sum(a.text == e for a, e in zip(answers, exceptions.values(), strict=True))
     count = f"{len(exceptions)} exception{'s' * (len(exceptions) != 1)}"
     return f"{count}, of which the model alone answers {alike} alike"
@@ -128,8 +131,16 @@ def _compare(options) -> None:
 
 def _parse(arguments: list[str]):
     parser = verb_parser("export", __doc__)
-    parser.add_argument("run", metavar="RUN", help="the run folder to ship")
-    parser.add_argument("--out", metavar="EXPORT", help="default: exports/NAME, NAME of the run")
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        help="the run folder to ship; several, joined by commas, are shipped as one ensemble",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="EXPORT",
+        help="default: exports/NAME, NAME of the run, or of several joined by +",
+    )
     parser.add_argument(
         "--beam-width", type=int, default=5, metavar="K", help="of the beam signature (default: 5)"
     )
@@ -187,6 +198,14 @@ def _parse(arguments: list[str]):
     if options.against and not options.data:
         raise UserError("--against: needs --data FILE, the pairs to compare on")
     return options
+
+
+def _name_and_place(folders: list[str], out: str | None) -> tuple[str, pathlib.Path]:
+    """What a model is called, and where its export goes."""
+    names = [pathlib.Path(folder).resolve().name for folder in folders]
+    # An ensemble is something of its own, and is called as its user calls it.
+    name = pathlib.Path(out).resolve().name if out and len(names) > 1 else "+".join(names)
+    return name, pathlib.Path(out or pathlib.Path("exports") / name)
 
 
 def _check_utf8(name: str, out: pathlib.Path) -> None:

@@ -16,8 +16,7 @@ from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.warmup import write_warmup
 from keras_attention.folders.export_layout import SOURCE_VOCABULARY
 from keras_attention.models.decoding import NEG_INF, Decoded
-from keras_attention.models.inference import InferenceModel
-from keras_attention.readers.run import Run
+from keras_attention.readers.run import AnyRun
 from keras_attention.text.exceptions_graph import ExceptionsGraph
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.vocabulary_graph import EncodedTexts, SourceGraph, TargetGraph
@@ -63,7 +62,7 @@ class ServingModule(tf.Module):
 
     def __init__(
         self,
-        run: Run,
+        run: AnyRun,
         beam_width: int,
         length_penalty: float,
         limits: ServingLimits | None = None,
@@ -73,7 +72,7 @@ class ServingModule(tf.Module):
         self._source = SourceGraph(run.source)
         # Saving follows plain variables. The Keras model itself stays out of the module: its
         # objects would be saved too, and loading needs none of them.
-        self._weights = [variable.value for variable in run.model.variables]
+        self._weights = [v.value for member in run.members for v in member.model.variables]
         self._exceptions = exceptions and ExceptionsGraph(
             exceptions, run.source, run.target, run.longest_output
         )
@@ -99,7 +98,7 @@ class _Answers:
 
     def __init__(
         self,
-        run: Run,
+        run: AnyRun,
         source: SourceGraph,
         beam_width: int,
         length_penalty: float,
@@ -109,7 +108,7 @@ class _Answers:
         self._exceptions = exceptions
         self._source = source
         self._target = TargetGraph(run.target)
-        self._model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
+        self._model = run.inference_model()
         self._calibration = run.calibration
         self._beam = beam_width, length_penalty
         self._limits = limits
@@ -237,7 +236,7 @@ def _like(kept: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
 
 
 def write_saved_model(
-    run: Run,
+    run: AnyRun,
     folder: pathlib.Path,
     name: str,
     beam_width: int,

@@ -17,7 +17,7 @@ import numpy as np
 
 from keras_attention._runtime.files import replacing, write_text
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.calibration import Calibration
+from keras_attention.engine.calibration import MEANINGS, Calibration, meaning_of
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.weights import read_safetensors, write_safetensors
 from keras_attention.errors import UserError
@@ -93,11 +93,12 @@ def write_weights(
     content = {
         "format": FORMAT,
         "models": [dataclasses.asdict(architecture) for architecture, _ in members],
-        "gates": GATES[members[0][0].encoder],
+        "gates": _gates_of([architecture.encoder for architecture, _ in members]),
         "reserved": list(RESERVED),
         "source": source.to_dict(),
         "target": target.to_dict(),
         "calibration": calibration and dataclasses.asdict(calibration),
+        "confidence": MEANINGS[meaning_of(calibration)],
         "beam_width": beam_width,
         "length_penalty": length_penalty,
     }
@@ -170,6 +171,13 @@ def vocabularies_for_cutting(export: pathlib.Path, manifest: dict) -> tuple[Voca
         return read_vocabularies(export)
     form = manifest.get("normal_form", NO_FORM)
     return Vocabulary(kinds[0], (), form), Vocabulary(kinds[1], ())
+
+
+def _gates_of(cells: Sequence[str]) -> list[str] | dict[str, list[str]]:
+    """The order of the gates in a cell's weights; by the cell's name where members differ in it."""
+    if len(set(cells)) == 1:
+        return GATES[cells[0]]
+    return {cell: GATES[cell] for cell in sorted(set(cells))}
 
 
 def _member(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:

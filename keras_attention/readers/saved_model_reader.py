@@ -42,6 +42,7 @@ class SavedModelReader(ProcessBound):
         self.source_kind = manifest["source_tokens"]
         self.target_kind = manifest["target_tokens"]
         self.has_attention = manifest["has_attention"]
+        self.confidence_means = manifest.get("confidence_means", "right")  # as always before
         self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
         self._longest_text = manifest.get("longest_text", math.inf)  # exports before had none

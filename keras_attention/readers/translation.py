@@ -15,7 +15,8 @@ class Translation:
         text: The answer; token texts joined (characters directly, words by a space).
         log_probability: Natural logarithm of the probability of the tokens and the end symbol,
             summed over them.
-        confidence: Probability that `text` is right, in [0, 1].
+        confidence: Probability that `text` is right, in [0, 1]; of a model of sentences the chrF
+            to expect of it, see `Translator.confidence_means`.
         source_tokens: Tokens of the source in reading order, S of them.
         target_tokens: Tokens of the answer without the end symbol, T of them.
         attention_weights: float32 `[T, S]`, rows are target tokens, columns source tokens in

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 import pathlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from keras_attention._runtime.keras_settings import require_plain_tensorflow
 from keras_attention.batching.batches import POSITIONS_PER_BATCH
+from keras_attention.engine.calibration import Meaning
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import is_export, read_manifest
 from keras_attention.folders.run_folder import is_run
@@ -29,6 +31,7 @@ from keras_attention.text.arguments import (
 )
 from keras_attention.text.repair import repaired
 from keras_attention.text.tokens import VocabularyKind
+from keras_attention.text.vocabulary import Vocabulary
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
@@ -46,7 +49,9 @@ class Reader(Protocol):
     """One kind of model file, opened.
 
     A reader may also have `least_rows_per_batch`, where few texts should be divided among threads,
-    and `needs_warm_up`, False where the first batch need not be by itself.
+    `needs_warm_up`, False where the first batch need not be by itself, `confidence_means`, where
+    confidence is something else than the probability of being right, and `source_vocabulary`, where
+    it knows what the training sources were made of.
     """
 
     has_attention: bool
@@ -142,11 +147,23 @@ class Translator:
         """ "char", "word" or "subword": what the tokens of an answer are."""
         return self._reader.target_kind
 
+    @property
+    def source_vocabulary(self) -> Vocabulary | None:
+        """The tokens of the training sources; None where the model file does not hold them."""
+        return getattr(self._reader, "source_vocabulary", None)
+
+    @property
+    def confidence_means(self) -> Meaning:
+        """ "right" or "quality": what the confidence of an answer is, a probability of being right
+        or the quality to expect."""
+        return getattr(self._reader, "confidence_means", "right")
+
     def translate(
         self,
         texts: Sequence[str | bytes],
         beam_width: int = 1,
         length_penalty: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[Translation]:
         """Translates texts and answers in their order.
 
@@ -159,6 +176,8 @@ class Translator:
                 holds the others, best first.
             length_penalty: See `decoding.beam_search`. By default that of the export, or the one
                 that training chose for the run.
+            progress: Called now and then with how many texts are translated, and of how many.
+                From threads, one at a time.
 
         Raises:
             TypeError: `texts` is one string and not a sequence of them, or one of them is no
@@ -179,10 +198,17 @@ class Translator:
             for places in _batches_by_length([cleaned[row] for row in asked], most)
         ]
 
+        made, telling = [0], threading.Lock()
+
         def translate_rows(rows: list[int]) -> list[Translation]:
-            return self._reader.translate_batch(
+            batch = self._reader.translate_batch(
                 [cleaned[row] for row in rows], beam_width, length_penalty
             )
+            if progress is not None:
+                with telling:
+                    made[0] += len(rows)
+                    progress(made[0], len(cleaned))
+            return batch
 
         for rows, batch in zip(batches, self._map(translate_rows, batches), strict=True):
             found.update(zip(rows, batch, strict=True))

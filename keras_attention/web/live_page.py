@@ -72,6 +72,7 @@ def for_server(
         "name": manifest["name"],
         "hasAttention": manifest["has_attention"],
         "sourceTokens": manifest["source_tokens"],
+        "confidenceMeans": manifest.get("confidence_means", "right"),
         "longestText": longest_text,
         "examples": examples,
     }
@@ -156,6 +157,7 @@ def _build_site(export, manifest, examples, litert_js, aside, exceptions) -> int
         "name": name,
         "hasAttention": manifest["has_attention"],
         "sourceTokens": manifest["source_tokens"],
+        "confidenceMeans": manifest.get("confidence_means", "right"),
         "longestText": description["longest_source"],
         "examples": examples,
         "file": f"model/{name}.tflite",

@@ -11,8 +11,14 @@ export const WORDS = {
     clear: "Clear",
     tryThese: "Try",
     languageNames: { en: "English", ko: "Korean", "": "Examples" },
-    confidence: (share) => `${percent(share)} sure`,
-    confidenceHint: "The probability that the whole answer is right, as the model sees it",
+    confidence: {
+      right: (share) => `${percent(share)} sure`,
+      quality: (share) => `expected quality ${percent(share)}`,
+    },
+    confidenceHint: {
+      right: "The probability that the whole answer is right, as the model sees it",
+      quality: "The agreement to expect with a reference translation (chrF)",
+    },
     fromExceptions: "From the dictionary beside the model",
     fromExceptionsHint: "A fixed answer: the model was not asked, and its attention is empty",
     unsure: "The model is unsure of this.",
@@ -39,8 +45,14 @@ export const WORDS = {
     clear: "지우기",
     tryThese: "예시",
     languageNames: { en: "영어", ko: "한국어", "": "예시" },
-    confidence: (share) => `확신 ${percent(share)}`,
-    confidenceHint: "답 전체가 맞을 확률로, 모델 스스로 매긴 값입니다",
+    confidence: {
+      right: (share) => `확신 ${percent(share)}`,
+      quality: (share) => `예상 품질 ${percent(share)}`,
+    },
+    confidenceHint: {
+      right: "답 전체가 맞을 확률로, 모델 스스로 매긴 값입니다",
+      quality: "기준 번역과 얼마나 일치할지를 예상한 값입니다(chrF)",
+    },
     fromExceptions: "예외 사전에서 가져온 답",
     fromExceptionsHint: "미리 정해 둔 답이라 모델에 묻지 않았고, 어텐션도 비어 있습니다",
     unsure: "모델이 이 답을 확신하지 못합니다.",

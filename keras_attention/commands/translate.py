@@ -22,7 +22,7 @@ from keras_attention.errors import UserError
 from keras_attention.pairs.lines import strip_line
 from keras_attention.text.repair import repaired
 
-LINES_AT_ONCE = 1024
+LINES_AT_ONCE = 4096
 
 
 def run(arguments: list[str]) -> None:
@@ -52,11 +52,13 @@ def run(arguments: list[str]) -> None:
     translator = load_translator(options.model, options.engine)
     given = texts_of_arguments(options.texts)
     for texts in _in_chunks(given) if given else _from_standard_input():
+        lines = []
         for result in translator.translate(texts, options.beam_width, options.length_penalty):
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
-            write_line(line)
+            lines.append(line)
+        write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
         sys.stdout.flush()
 
 

@@ -34,6 +34,11 @@ def run(arguments: list[str]) -> None:
     parser.add_argument(
         "--scores", action="store_true", help="add <TAB>log_probability<TAB>confidence"
     )
+    parser.add_argument(
+        "--origin",
+        action="store_true",
+        help="add <TAB>exceptions where the dictionary beside the model answered, else <TAB>model",
+    )
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
     parser.add_argument(
         "--min-confidence",
@@ -64,6 +69,8 @@ def run(arguments: list[str]) -> None:
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
+            if options.origin:
+                line += "\texceptions" if result.from_exceptions else "\tmodel"
             lines.append(line)
         write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
         sys.stdout.flush()

@@ -22,6 +22,8 @@ class Translation:
         attention_weights: float32 `[T, S]`, rows are target tokens, columns source tokens in
             reading order; rows sum to 1 unless S is 0. None for a model without attention.
         alternatives: The other hypotheses of a beam search, best first; empty for greedy decoding.
+        from_exceptions: Whether the dictionary beside the model answered, and not the model. Such
+            an answer has confidence 1, no alternatives, and weights of 0: it looked at nothing.
     """
 
     text: str
@@ -31,6 +33,7 @@ class Translation:
     target_tokens: tuple[str, ...]
     attention_weights: np.ndarray | None
     alternatives: tuple[Translation, ...] = ()
+    from_exceptions: bool = False
 
     def __init__(
         self,
@@ -59,5 +62,6 @@ class Translation:
         return (
             f"Translation(text={self.text!r}, confidence={self.confidence:.4f}, "
             f"log_probability={self.log_probability:.4f}, attention_weights={shape}, "
-            f"alternatives={len(self.alternatives)})"
+            f"alternatives={len(self.alternatives)}"
+            + (", from_exceptions=True)" if self.from_exceptions else ")")
         )

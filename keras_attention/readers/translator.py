@@ -16,6 +16,12 @@ from keras_attention.engine.calibration import Meaning
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import is_export, read_manifest
 from keras_attention.folders.run_folder import is_run
+from keras_attention.pairs.exceptions import Exceptions
+from keras_attention.readers.exceptions import (
+    exception_to,
+    exceptions_of_export,
+    exceptions_of_litert_file,
+)
 from keras_attention.readers.translation import Translation
 from keras_attention.text.arguments import (
     checked_integer,
@@ -71,10 +77,12 @@ class Translator:
 
     Args:
         reader: What reads the model; `Translator.load` chooses it.
+        exceptions: The dictionary beside the model, whose answers win. A SavedModel has it inside.
     """
 
-    def __init__(self, reader: Reader):
+    def __init__(self, reader: Reader, exceptions: Exceptions | None = None):
         self._reader = reader
+        self._exceptions = exceptions
 
     @classmethod
     def load(
@@ -115,11 +123,13 @@ class Translator:
                 raise UserError(f"--engine: {path} runs in LiteRT; leave the option out")
             from keras_attention.readers.litert_reader import LiteRTReader
 
-            return cls(LiteRTReader(path))
+            reader = LiteRTReader(path)
+            return cls(reader, exceptions_of_litert_file(path, *reader.vocabularies))
         if is_run(path):
             return cls(_run_reader(engine).load(path))
         if is_export(path):
-            return cls(_open_export(path, engine))
+            reader, has_own = _open_export(path, engine)
+            return cls(reader, None if has_own else exceptions_of_export(path))
         what = "is not a model" if path.exists() else "does not exist"
         raise UserError(f"{path}: {what}; name a run folder, an export folder or a .tflite file")
 
@@ -181,7 +191,13 @@ class Translator:
         beam_width = checked_integer(beam_width, "beam_width", 1, WIDEST_BEAM, WHY_NOT_WIDER)
         length_penalty = checked_number(length_penalty, "length_penalty")
         cleaned = list(repaired(given, "texts[{}]".format, stacklevel=3))
-        batches = list(_batches_by_length(cleaned, self._rows_per_batch(len(cleaned), beam_width)))
+        found = self._from_exceptions(cleaned)
+        asked = [row for row in range(len(cleaned)) if row not in found]
+        most = self._rows_per_batch(len(asked), beam_width)
+        batches = [
+            [asked[place] for place in places]
+            for places in _batches_by_length([cleaned[row] for row in asked], most)
+        ]
 
         made, telling = [0], threading.Lock()
 
@@ -195,10 +211,20 @@ class Translator:
                     progress(made[0], len(cleaned))
             return batch
 
-        found: dict[int, Translation] = {}
         for rows, batch in zip(batches, self._map(translate_rows, batches), strict=True):
             found.update(zip(rows, batch, strict=True))
         return [found[row] for row in range(len(cleaned))]
+
+    def _from_exceptions(self, texts: Sequence[str]) -> dict[int, Translation]:
+        """The dictionary's answers, by the row of their text."""
+        if not self._exceptions:
+            return {}
+        answers = {row: self._exceptions.answer_to(text) for row, text in enumerate(texts)}
+        return {
+            row: exception_to(texts[row], answer, self._exceptions, self.has_attention)
+            for row, answer in answers.items()
+            if answer is not None
+        }
 
     def what_if(
         self,
@@ -298,7 +324,8 @@ def _run_reader(engine: str | None):
     return EngineReader
 
 
-def _open_export(path: pathlib.Path, engine: str | None) -> Reader:
+def _open_export(path: pathlib.Path, engine: str | None) -> tuple[Reader, bool]:
+    """What reads an export, and whether the dictionary beside the model is part of it."""
     from keras_attention.folders.weights_folder import has_weights
     from keras_attention.readers.engine_reader import EngineReader
 
@@ -309,10 +336,10 @@ def _open_export(path: pathlib.Path, engine: str | None) -> Reader:
             "--engine tensorflow"
         )
     if weights and engine != "tensorflow":
-        return EngineReader.load_export(path)
+        return EngineReader.load_export(path), False
     from keras_attention.readers.saved_model_reader import SavedModelReader
 
-    return SavedModelReader(path)
+    return SavedModelReader(path), True
 
 
 def _batches_by_length(texts: Sequence[str], most: int) -> Iterator[list[int]]:

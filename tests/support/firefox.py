@@ -87,7 +87,15 @@ class Firefox(Browser):
         (folder / "user.js").write_text("\n".join(lines))
         binary = next(filter(None, map(shutil.which, FIREFOX_NAMES)))
         self._process = subprocess.Popen(
-            [binary, "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", str(folder)],
+            [
+                binary,
+                "--headless",
+                "--marionette",
+                "--remote-allow-system-access",
+                "--no-remote",
+                "--profile",
+                str(folder),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -32,10 +32,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.result_files import RESULTS, write_results  # noqa: E402
-from keras_attention.config import Config, read_config_file  # noqa: E402
+from keras_attention.config import Config  # noqa: E402
 from keras_attention.evaluation.confidence import expected_calibration_error  # noqa: E402
 from keras_attention.folders.run_folder import is_finished, read_metrics, write_metrics  # noqa: E402
 from keras_attention.pairs.splits import load_splits  # noqa: E402
+from keras_attention.recipe import read_recipe  # noqa: E402
 
 # Test WER of the shared task's attention LSTM (fairseq), tuned for each language by its organisers
 # (Gorman et al., 2020).
@@ -122,7 +123,10 @@ def use_one_thread() -> None:
 def config_of(options, language: str, seed: int) -> Config:
     out = pathlib.Path(options.out)
     places = {"data": str(out / "data" / language), "out": str(out / language / str(seed))}
-    return Config(**{**read_config_file(options.config), **places, "seed": seed, "resume": True})
+    recipe = read_recipe(options.config)
+    with open(out / "data" / language / "train.tsv", encoding="utf-8") as lines:
+        by_size = recipe.options_for(sum(1 for _ in lines))
+    return Config(**(recipe.fields | by_size | places | {"seed": seed, "resume": True}))
 
 
 def train_one(options, language: str, seed: int) -> None:

@@ -1,7 +1,8 @@
 """Writes and checks everything that a run is deployed with.
 
 Writes a SavedModel for TF Serving (strings in, strings, scores and attention out), the inference
-model for Keras, and LiteRT files, each checked against the run; see docs/shipping.md.
+model for Keras, and LiteRT files, each checked against the run; see docs/shipping.md. Several runs
+become one model that decodes by the mean of their probabilities.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ from __future__ import annotations
 import pathlib
 
 from keras_attention._runtime.quiet import import_tensorflow_quietly
-from keras_attention.commands import verb_parser
+from keras_attention.commands import members_of, verb_parser
 from keras_attention.errors import UserError
 
 
 def run(arguments: list[str]) -> None:
     options = _parse(arguments)
-    run_folder = pathlib.Path(options.run)
-    name = run_folder.resolve().name
-    out = pathlib.Path(options.out or pathlib.Path("exports") / name)
+    folders = members_of(options.run)
+    name, out = _name_and_place(folders or [options.run], options.out)
     _check_utf8(name, out)
 
     import_tensorflow_quietly()
@@ -28,24 +28,27 @@ def run(arguments: list[str]) -> None:
         longest_source_of,
         longest_text_of,
     )
-    from keras_attention.folders.run_folder import length_penalty_of
-    from keras_attention.readers.run import load_run
+    from keras_attention.readers.members import length_penalty_of_members
+    from keras_attention.readers.run import load_ensemble, load_run
 
-    loaded = load_run(run_folder)
+    loaded = load_ensemble(folders) if folders else load_run(options.run)
     sources = checked_sources(loaded)
     longest_source = options.longest_source
     if longest_source is None:
         longest_source = longest_source_of(loaded, sources)
+    length_penalty = options.length_penalty
+    if length_penalty is None:
+        length_penalty = length_penalty_of_members(folders or [options.run])
     wanted = ExportOptions(
         name,
         options.beam_width,
-        length_penalty_of(run_folder) if options.length_penalty is None else options.length_penalty,
+        length_penalty,
         longest_source,
         longest_text_of(sources) if options.longest_text is None else options.longest_text,
         options.largest_batch,
     )
     print(
-        f"exporting {run_folder} to {out}, checking every artefact on {len(sources)} sources",
+        f"exporting {options.run} to {out}, checking every artefact on {len(sources)} sources",
         flush=True,  # it takes a while, and a pipe would show it at the end
     )
     _print_table(export(loaded, sources, out, wanted))
@@ -53,8 +56,16 @@ def run(arguments: list[str]) -> None:
 
 def _parse(arguments: list[str]):
     parser = verb_parser("export", __doc__)
-    parser.add_argument("run", metavar="RUN", help="the run folder to ship")
-    parser.add_argument("--out", metavar="EXPORT", help="default: exports/NAME, NAME of the run")
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        help="the run folder to ship; several, joined by commas, are shipped as one ensemble",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="EXPORT",
+        help="default: exports/NAME, NAME of the run, or of several joined by +",
+    )
     parser.add_argument(
         "--beam-width", type=int, default=5, metavar="K", help="of the beam signature (default: 5)"
     )
@@ -87,6 +98,14 @@ def _parse(arguments: list[str]):
         "(default: 524288)",
     )
     return parser.parse_args(arguments)
+
+
+def _name_and_place(folders: list[str], out: str | None) -> tuple[str, pathlib.Path]:
+    """What a model is called, and where its export goes."""
+    names = [pathlib.Path(folder).resolve().name for folder in folders]
+    # An ensemble is something of its own, and is called as its user calls it.
+    name = pathlib.Path(out).resolve().name if out and len(names) > 1 else "+".join(names)
+    return name, pathlib.Path(out or pathlib.Path("exports") / name)
 
 
 def _check_utf8(name: str, out: pathlib.Path) -> None:

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_attention._runtime.files import make_folder
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.os_errors import describe
 from keras_attention.engine.calibration import MEANINGS, meaning_of
 from keras_attention.errors import UserError
@@ -25,7 +25,7 @@ from keras_attention.evaluation.parity import (
     milliseconds_per_call,
 )
 from keras_attention.export.litert import write_litert
-from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
+from keras_attention.export.publish import publish, remove_leftovers
 from keras_attention.export.requirements import needs
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
@@ -41,11 +41,10 @@ from keras_attention.folders.export_layout import (
 )
 from keras_attention.folders.run_folder import is_run
 from keras_attention.folders.saved_model_files import load_saved_model, reason_of
-from keras_attention.models.inference import InferenceModel
 from keras_attention.pairs.splits import load_part
 from keras_attention.readers.engine_reader import EngineReader
 from keras_attention.readers.litert_reader import LiteRTReader
-from keras_attention.readers.run import Run
+from keras_attention.readers.run import AnyRun
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.readers.translator import POSITIONS_PER_BATCH, Translator
@@ -117,20 +116,19 @@ class Row:
     parity: Parity
 
 
-def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptions) -> list[Row]:
+def export(run: AnyRun, sources: list[str], out: pathlib.Path, options: ExportOptions) -> list[Row]:
     """Writes all artefacts, each checked against the Keras model on `sources` and hostile texts.
 
     Nothing in `out` changes before everything is built and checked. The version folder appears
     whole, near the end; the manifest last.
 
     Raises:
-        UserError: `out` cannot be written to, is a run, or is being exported to; an artefact that
-            must agree does not.
+        UserError: `out` cannot be written to, is a run, or is written to by another process; an
+            artefact that must agree does not.
     """
     if is_run(out):
         raise UserError(f"--out: {out} is a run folder; name another folder")
-    make_folder(out)
-    with exporting_alone(out):
+    with folder_lock(out):
         remove_leftovers(out)
         aside = pathlib.Path(tempfile.mkdtemp(prefix=BUILDING, dir=out))
         try:
@@ -151,7 +149,7 @@ def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptio
     return rows
 
 
-def checked_sources(run: Run) -> list[str]:
+def checked_sources(run: AnyRun) -> list[str]:
     """Sources to check an export on: of the run's test pairs.
 
     Where its data cannot be read, they are random ones, and a warning says so.
@@ -172,7 +170,7 @@ def checked_sources(run: Run) -> list[str]:
     return [pair.source for pair in pairs[:CHECKED]]
 
 
-def longest_source_of(run: Run, sources: list[str]) -> int:
+def longest_source_of(run: AnyRun, sources: list[str]) -> int:
     """Tokens that LiteRT files should read: 64, or the longest of `sources` if that is longer."""
     return max(LEAST_SOURCE_LENGTH, *(len(run.source.split(source)) for source in sources))
 
@@ -182,14 +180,14 @@ def longest_text_of(sources: list[str]) -> int:
     return max([ServingLimits.longest_text, *map(len, sources)])
 
 
-def random_sources(run: Run, n: int) -> list[str]:
+def random_sources(run: AnyRun, n: int) -> list[str]:
     """Texts of random known tokens, 1 to 30 long, drawn with the run's seed."""
     rng = np.random.default_rng(run.config.seed)
     lengths = rng.integers(1, 31, n)
     return [run.source.join(rng.choice(run.source.tokens, length)) for length in lengths]
 
 
-def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
+def _build(run: AnyRun, aside: pathlib.Path, options: ExportOptions) -> None:
     """Lays everything out as an export of version 1 whose manifest has no figures yet."""
     folder = aside / SERVING / options.name / "1"
     folder.parent.mkdir(parents=True)
@@ -197,7 +195,7 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty, limits)
     served = load_saved_model(folder)
     replay_warmup(served, folder)
-    inference = _inference_model(run)
+    inference = run.inference_model()
     inference(tf.zeros([1, 1], tf.int32))  # Keras saves the weights of what was called once
     inference.save(aside / INFERENCE)
     (aside / LITERT).mkdir()
@@ -206,7 +204,9 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     write_manifest(aside, _description(run, options, aside, served.signatures))
 
 
-def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOptions) -> list[Row]:
+def _check(
+    run: AnyRun, sources: list[str], aside: pathlib.Path, options: ExportOptions
+) -> list[Row]:
     """Compares every artefact with the Keras model.
 
     Raises:
@@ -216,7 +216,7 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     texts = [*sources, *map(repair, HOSTILE_SOURCES)]  # nobody is to be warned of our own bytes
     penalty = options.length_penalty
     keras_model = Translator(
-        RunReader(_inference_model(run), run.source, run.target, run.calibration)
+        RunReader(run.inference_model(), run.source, run.target, run.calibration)
     )
     greedy = keras_model.translate(texts)
     beams = keras_model.translate(texts, beam_width, penalty)
@@ -266,12 +266,8 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     return [*rows, row(quantised, litert[1], greedy)]
 
 
-def _inference_model(run: Run) -> InferenceModel:
-    return InferenceModel.from_training_model(run.model, run.config, run.longest_output)
-
-
 def _description(
-    run: Run, options: ExportOptions, aside: pathlib.Path, signatures: Mapping
+    run: AnyRun, options: ExportOptions, aside: pathlib.Path, signatures: Mapping
 ) -> dict:
     """What the manifest says of the model; the figures of the checks come later."""
     return {
@@ -286,6 +282,7 @@ def _description(
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
+        "members": len(run.members),
         "has_attention": run.config.has_attention,
         "confidence_means": meaning_of(run.calibration),
         "confidence": MEANINGS[meaning_of(run.calibration)],

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import pathlib
 import shutil
-from collections.abc import Iterator
 
 from keras_attention._runtime.files import remove_unfinished, sync_files
 from keras_attention.errors import UserError
@@ -72,28 +70,3 @@ def remove_leftovers(out: pathlib.Path) -> None:
     for abandoned in out.glob(f"{BUILDING}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
     remove_unfinished(out)
-
-
-@contextlib.contextmanager
-def exporting_alone(out: pathlib.Path) -> Iterator[None]:
-    """Keeps two exports out of one folder; the lock goes with the process, however that ends.
-
-    Raises:
-        UserError: another process holds the lock.
-    """
-    try:
-        import fcntl
-    except ImportError:  # no such locks on Windows
-        yield
-        return
-    folder = os.open(out, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{out}: another export is writing there; wait until it ends") from None
-        except OSError:
-            pass  # some file systems have no locks
-        yield
-    finally:
-        os.close(folder)

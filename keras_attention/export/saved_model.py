@@ -16,8 +16,7 @@ from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.warmup import write_warmup
 from keras_attention.folders.export_layout import SOURCE_VOCABULARY
 from keras_attention.models.decoding import NEG_INF, Decoded
-from keras_attention.models.inference import InferenceModel
-from keras_attention.readers.run import Run
+from keras_attention.readers.run import AnyRun
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.vocabulary_graph import EncodedTexts, SourceGraph, TargetGraph
 
@@ -60,13 +59,17 @@ class ServingModule(tf.Module):
     """
 
     def __init__(
-        self, run: Run, beam_width: int, length_penalty: float, limits: ServingLimits | None = None
+        self,
+        run: AnyRun,
+        beam_width: int,
+        length_penalty: float,
+        limits: ServingLimits | None = None,
     ):
         super().__init__()
         self._source = SourceGraph(run.source)
         # Saving follows plain variables. The Keras model itself stays out of the module: its
         # objects would be saved too, and loading needs none of them.
-        self._weights = [variable.value for variable in run.model.variables]
+        self._weights = [v.value for member in run.members for v in member.model.variables]
         answers = _Answers(run, self._source, beam_width, length_penalty, limits or ServingLimits())
         methods = {"serving_default": answers.serving_default, "beam": answers.beam}
         if run.config.has_attention:
@@ -86,7 +89,7 @@ class _Answers:
 
     def __init__(
         self,
-        run: Run,
+        run: AnyRun,
         source: SourceGraph,
         beam_width: int,
         length_penalty: float,
@@ -94,7 +97,7 @@ class _Answers:
     ):
         self._source = source
         self._target = TargetGraph(run.target)
-        self._model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
+        self._model = run.inference_model()
         self._calibration = run.calibration
         self._beam = beam_width, length_penalty
         self._limits = limits
@@ -182,7 +185,7 @@ def _like(kept: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
 
 
 def write_saved_model(
-    run: Run,
+    run: AnyRun,
     folder: pathlib.Path,
     name: str,
     beam_width: int,

@@ -76,6 +76,16 @@ def is_finished(path: str | pathlib.Path) -> bool:
     return (pathlib.Path(path) / METRICS).is_file()
 
 
+def check_finished_run(option: str, path: str | pathlib.Path) -> None:
+    """Raises UserError, which begins with the option, unless a folder holds a finished run."""
+    if not is_run(path):
+        raise UserError(f"{option}: {path} holds no run; name the folder of a finished one")
+    if not is_finished(path) or not (pathlib.Path(path) / MODEL).is_file():
+        raise UserError(
+            f"{option}: {path} holds a run that is not finished; go on with `{resumption_of(path)}`"
+        )
+
+
 def resumption_of(path: str | pathlib.Path) -> str:
     """What to type so that a training goes on, whatever its data and its options are."""
     path = pathlib.Path(path)

@@ -92,7 +92,7 @@ def write_weights(
     content = {
         "format": FORMAT,
         "models": [dataclasses.asdict(architecture) for architecture, _ in members],
-        "gates": GATES[members[0][0].encoder],
+        "gates": _gates_of([architecture.encoder for architecture, _ in members]),
         "reserved": list(RESERVED),
         "source": source.to_dict(),
         "target": target.to_dict(),
@@ -155,6 +155,13 @@ def read_vocabularies(export: pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
+
+
+def _gates_of(cells: Sequence[str]) -> list[str] | dict[str, list[str]]:
+    """The order of the gates in a cell's weights; by the cell's name where members differ in it."""
+    if len(set(cells)) == 1:
+        return GATES[cells[0]]
+    return {cell: GATES[cell] for cell in sorted(set(cells))}
 
 
 def _member(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:

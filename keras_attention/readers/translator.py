@@ -6,7 +6,7 @@ import math
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -198,6 +198,53 @@ class Translator:
         for rows, batch in zip(batches, self._map(translate_rows, batches), strict=True):
             found.update(zip(rows, batch, strict=True))
         return [found[row] for row in range(len(cleaned))]
+
+    def what_if(
+        self,
+        text: str,
+        *,
+        prefix: str = "",
+        hidden: Sequence[int] = (),
+        erased: Sequence[int] = (),
+        weights: str | Sequence[int] = "own",
+        rows: Mapping[int, Sequence[float]] | None = None,
+    ) -> Translation:
+        """Answers a text greedily under changes, to question what the attention weights do.
+
+        Changes to weights apply in this order: hidden positions are left out before the softmax,
+        then `weights` is applied, then `rows`.
+
+        Args:
+            text: The source, S tokens.
+            prefix: What the answer must begin with, whatever the model thinks of it.
+            hidden: Source positions, from 0, that attention cannot look at. The encoder reads them.
+            erased: Source positions at which the encoder reads the unknown token.
+            weights: "own", the model's; "uniform", all visible positions alike; or a permutation of
+                0 to S - 1, by which the weights of every step change places.
+            rows: Weights of single steps, by step from 0: S numbers that sum to 1.
+
+        Returns:
+            The answer; `attention_weights` are those that were used, and `log_probability` counts
+            the prefix as well.
+
+        Raises:
+            ValueError: a position, a step, a permutation or a row does not fit, or the prefix is
+                too long or holds a token that the model cannot say.
+            UserError: the model is an ensemble, has no attention, or is not computed in NumPy.
+        """
+        if isinstance(weights, str) and weights not in ("own", "uniform"):
+            raise ValueError(
+                "weights must be 'own', 'uniform' or a permutation of the source's positions. "
+                f"Received: weights={weights!r}"
+            )
+        asked = getattr(self._reader, "what_if", None)
+        if asked is None:
+            raise UserError(
+                "what_if: needs a run or an export that is computed in NumPy, not a .tflite file "
+                "and not --engine tensorflow"
+            )
+        (cleaned,) = repaired(checked_texts([text]), "texts[{}]".format, stacklevel=3)
+        return asked(cleaned, prefix, hidden, erased, weights, rows or {})
 
     def _map(self, translate_rows: Callable, batches: list[list[int]]) -> Iterator:
         """All batches, translated; several at a time where the reader can."""

@@ -83,6 +83,11 @@ class ModelVersions:
         self.current = self._load_first()
         _collect_garbage()
 
+    @property
+    def loading(self) -> bool:
+        """Whether a version is being loaded."""
+        return any(state.name == "LOADING" for state in self._states.values())
+
     def find(self, name: str, number: int | None = None, label: str | None = None) -> LoadedVersion:
         """The loaded version that a request means.
 

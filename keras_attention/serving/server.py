@@ -31,7 +31,8 @@ class ServerOptions:
     Attributes:
         host, port: Where to listen; port 0 takes any free one.
         threads: Calls of the model that run at once.
-        most_in_flight: Requests; what comes beyond is answered with 429.
+        most_in_flight: Requests; what comes beyond is answered with 429. While a version is
+            loaded, more may wait, see `Batcher`.
         largest_batch: Texts of waiting requests joined into one call.
         timeout: Seconds for an answer, and for those in flight when the server is to end.
         idle_seconds: After which a connection without a request, or in the middle of a request's
@@ -117,7 +118,12 @@ def _application(
     )
     metrics = Metrics(versions.name, options.abstain_below, gauges)
     batcher = Batcher(
-        options.threads, options.most_in_flight, options.largest_batch, options.timeout, metrics
+        options.threads,
+        options.most_in_flight,
+        options.largest_batch,
+        options.timeout,
+        metrics,
+        lambda: versions.loading,
     )
     page = live_page.for_server(
         manifest, examples or _sure_examples(versions), options.settings.limits.longest_text

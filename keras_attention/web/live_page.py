@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.replacement import replace_together
 from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
@@ -115,31 +116,31 @@ def write_static_site(
         manifest: The export's.
         examples: As for `for_server`.
         litert_js: As found by `find_litert_js`.
-        out: Must not exist, or be a site that this function wrote.
+        out: Must not exist, be empty, or be a site that this function wrote.
 
     Returns:
         Bytes of all files ("site") and of what one visitor loads ("visit").
 
     Raises:
-        UserError: `out` holds something else or cannot be written to.
+        UserError: `out` holds something else, cannot be written to, or is being written to.
     """
-    if out.exists() and not (out / "litert-js" / "NOTICE.txt").is_file():
-        raise UserError(f"--out: {out} exists and is not a live page; choose a new folder")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        aside = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
-    new, old = aside / "new", aside / "old"
-    try:
-        for folder in (new, old):
-            folder.mkdir()
-        visit = _build_site(export, manifest, examples, litert_js, new)
-        replace_together([(new, out)], old)
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with folder_lock(out):
+        if any(out.iterdir()) and not (out / "litert-js" / "NOTICE.txt").is_file():
+            raise UserError(f"--out: {out} exists and is not a live page; choose a new folder")
+        try:
+            aside = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=out.parent))
+        except OSError as error:
+            raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+        new, old = aside / "new", aside / "old"
+        try:
+            for folder in (new, old):
+                folder.mkdir()
+            visit = _build_site(export, manifest, examples, litert_js, new)
+            replace_together([(new, out)], old)
+        except OSError as error:
+            raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
     site = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return {"site": site, "visit": visit}
 

@@ -14,7 +14,7 @@ import pytest
 
 from keras_attention._runtime.process import Terminated
 from keras_attention.commands import train, translate
-from keras_attention.commands.training_options import parse_training_config
+from keras_attention.commands.options.training_options import parse_training_options
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import FORMAT, write_manifest
@@ -30,7 +30,7 @@ PROMISED = """--data --out --config --seed --epochs --batch-size --units --embed
 
 
 def parse(*arguments) -> Config:
-    return parse_training_config([str(argument) for argument in arguments], "description")
+    return parse_training_options([str(argument) for argument in arguments], "description").config()
 
 
 def test_help_shows_every_option_with_its_default():

@@ -21,7 +21,8 @@ from keras_attention.text.subwords import SPACE
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.vocabulary_graph import SourceGraph
 from tests.support import ROOT
-from tests.support.exports import SUBWORDS, random_export, random_texts, version_folder
+from tests.support.exports import random_export, version_folder
+from tests.support.texts import SUBWORDS, random_texts
 
 HOSTILE = "  aabbé가😀0\u0301\u00a0\u200b\t\r\0\U0001f469\u200d\u2581жab"
 

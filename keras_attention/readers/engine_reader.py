@@ -119,6 +119,11 @@ class EngineReader:
             exported.length_penalty,
         )
 
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        """The tokens that sources are made of; all others are unknown."""
+        return self._source
+
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:

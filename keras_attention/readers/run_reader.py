@@ -82,6 +82,11 @@ class RunReader(ProcessBound):
         penalty = length_penalty_of_members(paths)
         return cls(runs.inference_model(), *sides, runs.calibration, penalty)
 
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        """The tokens that sources are made of; all others are unknown."""
+        return self._source
+
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:

@@ -23,6 +23,7 @@ from keras_attention.text.arguments import (
 )
 from keras_attention.text.repair import repaired
 from keras_attention.text.tokens import VocabularyKind
+from keras_attention.text.vocabulary import Vocabulary
 
 # A batch holds at most this many texts, and this many source positions with padding.
 ROWS_PER_BATCH = 256
@@ -131,6 +132,14 @@ class Translator:
     def target_kind(self) -> VocabularyKind:
         """ "char", "word" or "subword": what the tokens of an answer are."""
         return self._reader.target_kind
+
+    @property
+    def source_vocabulary(self) -> Vocabulary | None:
+        """The tokens that sources are made of, all others being unknown to the model.
+
+        None where the file does not hold them, as a `.tflite` file or a SavedModel.
+        """
+        return getattr(self._reader, "source_vocabulary", None)
 
     def translate(
         self,

@@ -150,7 +150,10 @@ class Translator:
 
     @property
     def source_vocabulary(self) -> Vocabulary | None:
-        """The tokens of the training sources; None where the model file does not hold them."""
+        """The tokens that sources are made of, all others being unknown to the model.
+
+        None where the file does not hold them, as a SavedModel.
+        """
         return getattr(self._reader, "source_vocabulary", None)
 
     @property

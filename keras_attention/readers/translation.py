@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, init=False)
 class Translation:
     """What a model made of one source string.
 
@@ -34,6 +34,27 @@ class Translation:
     attention_weights: np.ndarray | None
     alternatives: tuple[Translation, ...] = ()
     from_exceptions: bool = False
+
+    def __init__(
+        self,
+        text: str,
+        log_probability: float,
+        confidence: float,
+        source_tokens: tuple[str, ...],
+        target_tokens: tuple[str, ...],
+        attention_weights: np.ndarray | None,
+        alternatives: tuple[Translation, ...] = (),
+    ):
+        # What a frozen dataclass writes here goes through `object.__setattr__` field by field, and
+        # takes longer than half the decoding of a date.
+        fields = self.__dict__
+        fields["text"] = text
+        fields["log_probability"] = log_probability
+        fields["confidence"] = confidence
+        fields["source_tokens"] = source_tokens
+        fields["target_tokens"] = target_tokens
+        fields["attention_weights"] = attention_weights
+        fields["alternatives"] = alternatives
 
     def __repr__(self) -> str:
         """Short enough for a line: what was answered, and how sure of it the model is."""

@@ -49,9 +49,10 @@ class Reader(Protocol):
     """One kind of model file, opened.
 
     A reader may also have `least_rows_per_batch`, where few texts should be divided among threads,
-    `needs_warm_up`, False where the first batch need not be by itself, `confidence_means`, where
-    confidence is something else than the probability of being right, and `source_vocabulary`, where
-    it knows what the training sources were made of.
+    `most_rows_per_batch`, where it is not `ROWS_PER_BATCH`, `needs_warm_up`, False where the first
+    batch need not be by itself, `confidence_means`, where confidence is something else than the
+    probability of being right, and `source_vocabulary`, where it knows what the training sources
+    were made of.
     """
 
     has_attention: bool
@@ -149,7 +150,10 @@ class Translator:
 
     @property
     def source_vocabulary(self) -> Vocabulary | None:
-        """The tokens of the training sources; None where the model file does not hold them."""
+        """The tokens that sources are made of, all others being unknown to the model.
+
+        None where the file does not hold them, as a SavedModel.
+        """
         return getattr(self._reader, "source_vocabulary", None)
 
     @property
@@ -289,10 +293,13 @@ class Translator:
             pool.shutdown(cancel_futures=True)
 
     def _rows_per_batch(self, n: int, beam_width: int) -> int:
-        """Texts of a batch: of few texts, so many that every thread has some."""
-        most = min(ROWS_PER_BATCH, max(1, HYPOTHESES_PER_BATCH // beam_width))
+        """Texts of a batch: so many that every thread has as many batches, of few texts one."""
+        threads = self._reader.batches_at_once
+        most = getattr(self._reader, "most_rows_per_batch", ROWS_PER_BATCH)
+        most = min(most, max(1, HYPOTHESES_PER_BATCH // beam_width))
         least = getattr(self._reader, "least_rows_per_batch", most)
-        return min(most, max(least, math.ceil(n / self._reader.batches_at_once)))
+        batches = max(1, math.ceil(n / (most * threads))) * threads
+        return min(most, max(least, math.ceil(n / batches)))
 
 
 def needs_tensorflow(path: str | pathlib.Path, engine: str | None) -> bool:

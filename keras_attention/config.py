@@ -9,6 +9,7 @@ import math
 import pathlib
 import types
 import typing
+from collections.abc import Collection
 from typing import Any, Literal
 
 from keras_attention.errors import UserError
@@ -411,11 +412,12 @@ def type_of(field: dataclasses.Field) -> tuple[type, bool]:
     return hint, False
 
 
-def read_config_file(path: str | pathlib.Path) -> dict:
+def read_config_file(path: str | pathlib.Path, beside: Collection[str] = ()) -> dict:
     """The fields that a JSON file gives, each checked by itself.
 
     Args:
         path: A JSON file of one object, whose keys are fields of `Config`; UTF-8.
+        beside: Keys that are no fields, which the caller checks.
 
     Raises:
         UserError: the file is missing, is not a JSON object, names a field twice or one that this
@@ -436,20 +438,34 @@ def read_config_file(path: str | pathlib.Path) -> dict:
         raise UserError(f"{path}: cannot be read as options: {error}") from None
     if not isinstance(fields, dict):
         raise UserError(f"{path}: must hold one JSON object with the options as keys")
-    known = {field.name for field in dataclasses.fields(Config)}
-    unknown = sorted(set(fields) - known)
+    check_fields(fields, str(path), beside)
+    return fields
+
+
+def check_fields(fields: dict, where: str, beside: Collection[str] = ()) -> None:
+    """Whether all keys are fields of `Config`, with values that they may have.
+
+    Args:
+        fields: What a file gives.
+        where: Begins the error's line.
+        beside: Keys that are no fields.
+
+    Raises:
+        UserError: one is unknown, or a value is not allowed.
+    """
+    of_config = {field.name: field for field in dataclasses.fields(Config)}
+    unknown = sorted(set(fields) - set(of_config) - set(beside))
     if unknown:
         raise UserError(
-            f"{path}: has an option that this version does not know: {', '.join(unknown)}; "
+            f"{where}: has an option that this version does not know: {', '.join(unknown)}; "
             "remove it, or use the version of the program that wrote the file"
         )
-    for field in dataclasses.fields(Config):
-        if field.name in fields:
+    for name, field in of_config.items():
+        if name in fields:
             try:
-                checked(field, fields[field.name])
+                checked(field, fields[name])
             except UserError as error:
-                raise UserError(f"{path}: {error}") from None
-    return fields
+                raise UserError(f"{where}: {error}") from None
 
 
 class _Repeated(Exception):

@@ -6,12 +6,13 @@ import dataclasses
 import pathlib
 import zipfile
 import zlib
+from collections.abc import Callable, Sequence
 
 import keras
 
 from keras_attention._runtime.files import replacing
 from keras_attention.config import Config, load_config
-from keras_attention.engine.calibration import Calibration, load_calibration
+from keras_attention.engine.calibration import Calibration, load_calibration, mean_of
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import (
     CALIBRATION,
@@ -21,7 +22,10 @@ from keras_attention.folders.run_folder import (
 )
 from keras_attention.folders.run_reading import reading_run
 from keras_attention.layers import attention  # noqa: F401  registers the layers for loading
-from keras_attention.models import training_model as models  # noqa: F401  registers the layers for loading
+from keras_attention.models.ensemble import Ensemble
+from keras_attention.models.inference import InferenceModel
+from keras_attention.models.training_model import build_decoder_step, build_encoder
+from keras_attention.readers.members import Kind, check_members
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
 
@@ -46,6 +50,79 @@ class Run:
     def longest_output(self) -> int:
         """Tokens after which decoding stops."""
         return self.config.filled_in("longest_output")
+
+    @property
+    def members(self) -> tuple[Run, ...]:
+        """The runs that decode together: this one alone."""
+        return (self,)
+
+    def inference_model(
+        self, adapt_encoder: Callable[[keras.Model], keras.Model] = lambda encoder: encoder
+    ) -> InferenceModel:
+        """A model that decodes and shares the run's weights.
+
+        Args:
+            adapt_encoder: Changes how the encoder computes, as for LiteRT.
+        """
+        encoder = adapt_encoder(build_encoder(self.model, self.config))
+        step = build_decoder_step(self.model, self.config)
+        return InferenceModel(encoder, step, self.longest_output)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunEnsemble:
+    """Runs that decode together; to be used and exported as a `Run` is.
+
+    Attributes:
+        members: The runs, which fit together; see `load_ensemble`.
+    """
+
+    members: tuple[Run, ...]
+
+    @property
+    def config(self) -> Config:
+        """How the first member was trained."""
+        return self.members[0].config
+
+    @property
+    def source(self) -> Vocabulary:
+        """Of all members."""
+        return self.members[0].source
+
+    @property
+    def target(self) -> Vocabulary:
+        """Of all members."""
+        return self.members[0].target
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The mean of the members' maps; None where one of them has none."""
+        return mean_of([member.calibration for member in self.members])
+
+    @property
+    def longest_output(self) -> int:
+        """Tokens after which decoding stops: of the member that goes on longest."""
+        return max(member.longest_output for member in self.members)
+
+    def inference_model(
+        self, adapt_encoder: Callable[[keras.Model], keras.Model] = lambda encoder: encoder
+    ) -> Ensemble:
+        """See `Run.inference_model`."""
+        return Ensemble([member.inference_model(adapt_encoder) for member in self.members])
+
+
+AnyRun = Run | RunEnsemble
+
+
+def load_ensemble(paths: Sequence[str | pathlib.Path]) -> RunEnsemble:
+    """Reads finished runs that decode together.
+
+    Raises:
+        UserError: as `load_run`, or if two runs do not fit together.
+    """
+    runs = tuple(load_run(path) for path in paths)
+    check_members(paths, [Kind(run.source, run.target, run.config.has_attention) for run in runs])
+    return RunEnsemble(runs)
 
 
 def load_run(path: str | pathlib.Path) -> Run:

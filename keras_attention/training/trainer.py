@@ -16,10 +16,12 @@ import tensorflow as tf
 from keras_attention._runtime.lock import folder_lock
 from keras_attention.batching.training_data import TrainingData, prepare, resolved
 from keras_attention.config import Config
-from keras_attention.engine.calibration import Calibration, save_calibration
+from keras_attention.engine.calibration import MEANINGS, Calibration, save_calibration
 from keras_attention.errors import UserError
 from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
+from keras_attention.evaluation.reports.card import card_facts
+from keras_attention.evaluation.sentences import are_sentences
 from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
 from keras_attention.models.warm_start import copy_weights, freeze, unfreeze
@@ -129,7 +131,8 @@ def train(
         best = reader()
         translator = Translator(best)
         valid = state.best_valid or evaluate(translator, splits.valid)
-        best.calibration = valid.fit_calibration()
+        sentences = are_sentences(splits.valid, valid.exact_match)
+        best.calibration = valid.fit_calibration("quality" if sentences else "right")
         # The model last: where it is, the run can be used, and is whole.
         save_calibration(Path(config.out) / CALIBRATION, best.calibration)
         unfreeze(state.model)  # who trains it further chooses anew
@@ -137,7 +140,8 @@ def train(
         _log_advice(log, progress, valid, best.calibration, data)
         test = evaluate(translator, splits.test)
         penalty = choose_length_penalty(translator, splits.valid, valid)
-        metrics = _metrics(state, valid, test, before + time.monotonic() - started)
+        seconds = before + time.monotonic() - started
+        metrics = _metrics(state, valid, test, sentences, seconds)
         if penalty is not None:
             log(f"length penalty of beam searches, chosen on validation: {penalty:g}")
             metrics["length_penalty"] = penalty
@@ -255,15 +259,19 @@ def _log_advice(
         log(f"advice: {advice}")
 
 
-def _metrics(state: TrainingState, valid: Evaluation, test: Evaluation, seconds: float) -> dict:
+def _metrics(
+    state: TrainingState, valid: Evaluation, test: Evaluation, sentences: bool, seconds: float
+) -> dict:
     """The content of `metrics.json`."""
     progress = state.progress
     return {
-        "test": test.summary(),
-        "valid": valid.summary(),
+        "test": test.summary(sentences),
+        "valid": valid.summary(sentences),
+        "test_details": card_facts(test),
         "seconds": {"total": round(seconds, 1), "training": round(progress.seconds, 1)},
         "epochs": progress.epochs_done,
         "best_epoch": progress.best_epoch,
+        "confidence": MEANINGS[test.confidence_means],
         "parameters": state.model.count_params(),
         "environments": progress.environments,
     }

@@ -91,6 +91,9 @@ def _make_random_run(seed: int, tokens: tuple[str, str], options: dict, folder: 
     for variable in model.trainable_variables:
         if variable.name in ("kernel", "recurrent_kernel"):
             variable.assign(variable * 2.5)
+    if config.attention == "general":  # which begins as the identity
+        kernel = model.get_layer("attention").kernel
+        kernel.assign(2.5 * keras.initializers.GlorotUniform(seed)(kernel.shape))
     affine = model.get_layer("affine")
     bias = np.zeros(len(target), np.float32)
     # What must never be said would be the likeliest of all, were it not for the mask.

@@ -7,21 +7,53 @@ import dataclasses
 import pathlib
 
 from keras_attention.commands import verb_parser
-from keras_attention.config import (
-    SHAPE_FIELDS,
-    Config,
-    flag_of,
-    load_config,
-    merge,
-    read_config_file,
-    type_of,
-)
+from keras_attention.config import SHAPE_FIELDS, Config, flag_of, load_config, merge, type_of
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import CONFIG, check_finished_run, is_run
+from keras_attention.recipe import Recipe, read_recipe
 
 
-def parse_training_config(arguments: list[str], description: str) -> Config:
-    """The config that a command line of `train` asks for.
+@dataclasses.dataclass(frozen=True)
+class TrainingOptions:
+    """What a command line of `train` asks for.
+
+    Attributes:
+        flags: The options that it names.
+        recipe: Those of its config file.
+        path: That file; None where it names none.
+    """
+
+    flags: dict
+    recipe: Recipe
+    path: str | None
+
+    def config(self, pairs: int | None = None) -> Config:
+        """The config for so many training pairs; without a number what does not depend on it.
+
+        Raises:
+            UserError: two options contradict each other.
+        """
+        by_size = {} if pairs is None else self.recipe.options_for(pairs)
+        fields = _with_shape_of_run(self.recipe.fields | by_size, self.flags)
+        try:
+            return merge(fields, self.flags)
+        except UserError as error:
+            # Each value of the file is good: two options do not go together.
+            flag = str(error).partition(":")[0].removeprefix("--").replace("-", "_")
+            if not self.path:
+                raise
+            if flag in self.flags:
+                raise UserError(f"{error}; the other options are those of {self.path}") from None
+            raise UserError(f"{self.path}: {error}") from None
+
+    def chosen_by_size(self, pairs: int) -> dict:
+        """The options that so many training pairs decide, since no flag names them."""
+        options = self.recipe.options_for(pairs)
+        return {name: value for name, value in options.items() if name not in self.flags}
+
+
+def parse_training_options(arguments: list[str], description: str) -> TrainingOptions:
+    """What a command line of `train` asks for.
 
     Raises:
         UserError: an unknown option, a bad value, or a bad config file.
@@ -34,23 +66,15 @@ def parse_training_config(arguments: list[str], description: str) -> Config:
             groups[title] = parser.add_argument_group(title)
             if len(groups) == 1:
                 groups[title].add_argument(
-                    "--config", metavar="FILE.json", help="other defaults, as JSON; a flag beats it"
+                    "--config",
+                    metavar="FILE.json",
+                    help="other defaults, as JSON, which may depend on the number of training "
+                    "pairs; a flag beats it",
                 )
         _add_option(groups[title], field)
     flags = vars(parser.parse_args(arguments))
     path = flags.pop("config", None)
-    fields = read_config_file(path) if path else {}
-    fields = _with_shape_of_run(fields, flags)
-    try:
-        return merge(fields, flags)
-    except UserError as error:
-        # Each value of the file is good: two options do not go together.
-        flag = str(error).partition(":")[0].removeprefix("--").replace("-", "_")
-        if not path:
-            raise
-        if flag in flags:
-            raise UserError(f"{error}; the other options are those of {path}") from None
-        raise UserError(f"{path}: {error}") from None
+    return TrainingOptions(flags, read_recipe(path) if path else Recipe({}), path)
 
 
 def _with_shape_of_run(fields: dict, flags: dict) -> dict:

@@ -43,7 +43,8 @@ VERBS = {
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
     "explain": "RUN [DATA.tsv] [--out DIR] [--only PART] [--train-baselines]",
-    "export": "RUN [--out EXPORT]",
+    "export": "RUN [--out EXPORT] [--exceptions FILE] [--against EXPORT --data FILE]",
+    "rollback": "EXPORT",
     "serve": "EXPORT [--port 8501]",
 }
 

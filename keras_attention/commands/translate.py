@@ -24,7 +24,7 @@ from keras_attention.text.repair import repaired
 from keras_attention.text.strangeness import telling_of_strange
 from keras_attention.text.vocabulary import Vocabulary
 
-LINES_AT_ONCE = 1024
+LINES_AT_ONCE = 4096
 
 
 def run(arguments: list[str]) -> None:
@@ -33,6 +33,11 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="without: lines of standard input")
     parser.add_argument(
         "--scores", action="store_true", help="add <TAB>log_probability<TAB>confidence"
+    )
+    parser.add_argument(
+        "--origin",
+        action="store_true",
+        help="add <TAB>exceptions where the dictionary beside the model answered, else <TAB>model",
     )
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
     parser.add_argument(
@@ -59,11 +64,15 @@ def run(arguments: list[str]) -> None:
     else:
         chunks = _from_standard_input(known)
     for texts in chunks:
+        lines = []
         for result in translator.translate(texts, options.beam_width, options.length_penalty):
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
-            write_line(line)
+            if options.origin:
+                line += "\texceptions" if result.from_exceptions else "\tmodel"
+            lines.append(line)
+        write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
         sys.stdout.flush()
 
 

@@ -22,6 +22,7 @@ from keras_attention.engine.decoder import Model
 from keras_attention.engine.weights import read_safetensors, write_safetensors
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import WEIGHTS, read_manifest
+from keras_attention.text.normal_form import NO_FORM
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 
 FORMAT = 1
@@ -155,6 +156,21 @@ def read_vocabularies(export: pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
+
+
+def vocabularies_for_cutting(export: pathlib.Path, manifest: dict) -> tuple[Vocabulary, Vocabulary]:
+    """Source and target vocabulary as far as they are needed to cut and join texts.
+
+    Of characters and words no token need be known.
+
+    Raises:
+        UserError: as `read_vocabularies`, where a side is made of subwords.
+    """
+    kinds = manifest["source_tokens"], manifest["target_tokens"]
+    if "subword" in kinds:
+        return read_vocabularies(export)
+    form = manifest.get("normal_form", NO_FORM)
+    return Vocabulary(kinds[0], (), form), Vocabulary(kinds[1], ())
 
 
 def _gates_of(cells: Sequence[str]) -> list[str] | dict[str, list[str]]:

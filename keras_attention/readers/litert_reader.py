@@ -66,6 +66,11 @@ class LiteRTReader:
         self.source_vocabulary = self._source if self._source.tokens else None
         self.source_kind, self.target_kind = self._source.kind, self._target.kind
 
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """Of source and target; those of characters are empty."""
+        return self._source, self._target
+
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
     ) -> list[Translation]:

@@ -102,7 +102,7 @@ class RunReader(ProcessBound):
             decoded = [part.numpy() for part in beam(ids)]
         if not self.has_attention:
             decoded[-1] = None
-        sources = [tuple(self._source.split(text)) for text in texts]
+        sources = self._source.split_all(texts)
         return translations_of(sources, Decoded(*decoded), self._target, self.calibration)
 
     def _beam(self, beam_width: int, length_penalty: float):

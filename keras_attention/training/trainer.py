@@ -20,6 +20,7 @@ from keras_attention.engine.calibration import MEANINGS, Calibration, save_calib
 from keras_attention.errors import UserError
 from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
+from keras_attention.evaluation.reports.card import card_facts
 from keras_attention.evaluation.sentences import are_sentences
 from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
@@ -266,6 +267,7 @@ def _metrics(
     return {
         "test": test.summary(sentences),
         "valid": valid.summary(sentences),
+        "test_details": card_facts(test),
         "seconds": {"total": round(seconds, 1), "training": round(progress.seconds, 1)},
         "epochs": progress.epochs_done,
         "best_epoch": progress.best_epoch,

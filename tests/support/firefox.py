@@ -1,5 +1,7 @@
-"""Drives headless Firefox through Marionette, the protocol that geckodriver speaks to it: WebDriver's
-commands as JSON over a socket, so that neither geckodriver nor a library is needed."""
+"""Drives headless Firefox through Marionette, the protocol that geckodriver speaks to it.
+
+It is WebDriver's commands as JSON over a socket, so neither geckodriver nor a library is needed.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,15 @@ class Firefox(Browser):
         (folder / "user.js").write_text("\n".join(lines))
         binary = next(filter(None, map(shutil.which, FIREFOX_NAMES)))
         self._process = subprocess.Popen(
-            [binary, "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", str(folder)],
+            [
+                binary,
+                "--headless",
+                "--marionette",
+                "--remote-allow-system-access",
+                "--no-remote",
+                "--profile",
+                str(folder),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -110,7 +120,7 @@ class Firefox(Browser):
 
     def _wait_for_port(self, path: pathlib.Path) -> int:
         for _ in range(1200):
-            if path.exists() and (text := path.read_text()):
+            if path.exists() and (text := path.read_text(encoding="ascii")):
                 return int(text)
             if self._process.poll() is not None:
                 break

@@ -13,6 +13,7 @@ from keras_attention._runtime.files import replacing
 from keras_attention._runtime.installation import command_for
 from keras_attention.config import Config, load_config
 from keras_attention.engine.calibration import Calibration, load_calibration
+from keras_attention.engine.weights import check_keras_file
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import (
     CALIBRATION,
@@ -74,6 +75,7 @@ def load_run(path: str | pathlib.Path) -> Run:
     config = load_config(path / CONFIG)
     source, target = load_vocabularies(path / VOCABULARY)
     try:
+        check_keras_file(path / MODEL)
         model = keras.saving.load_model(path / MODEL, compile=False)
     except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]

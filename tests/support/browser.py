@@ -89,7 +89,9 @@ class Browser:
         actions = [{"type": "pointerMove", "duration": 0, "origin": "viewport", **place}]
         if click:
             actions += [{"type": f"pointer{way}", "button": 0} for way in ("Down", "Up")]
-        self._command("PerformActions", actions=[{"type": "pointer", "id": "m", "actions": actions}])
+        self._command(
+            "PerformActions", actions=[{"type": "pointer", "id": "m", "actions": actions}]
+        )
 
     def press(self, *keys: str) -> None:
         """Sends keys, by name or as text, to whatever has the focus."""
@@ -97,7 +99,8 @@ class Browser:
         for key in keys:
             for value in [KEYS[key]] if key in KEYS else key:
                 actions += [{"type": f"key{way}", "value": value} for way in ("Down", "Up")]
-        self._command("PerformActions", actions=[{"type": "key", "id": "k", "actions": actions}])
+        keyboard = {"type": "key", "id": "keyboard", "actions": actions}
+        self._command("PerformActions", actions=[keyboard])
 
     def screenshot(self) -> bytes:
         """The window as PNG."""

@@ -1,4 +1,4 @@
-"""Drives headless Firefox through Marionette, the protocol that geckodriver speaks to it: WebDriver's
+"""Drives headless Firefox through Marionette, which geckodriver speaks to it as well: WebDriver's
 commands as JSON over a socket, so that neither geckodriver nor a library is needed."""
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 from tests.support.browser import Browser
 
 FIREFOX_NAMES = ("firefox-esr", "firefox")
+
+FLAGS = ("--headless", "--marionette", "--remote-allow-system-access", "--no-remote")
 
 # Besides what Marionette sets by itself, which keeps Firefox from asking its maker's servers.
 PREFERENCES = {
@@ -84,10 +86,18 @@ class Firefox(Browser):
         self._profile = tempfile.TemporaryDirectory(prefix="firefox-")
         folder = pathlib.Path(self._profile.name)
         lines = (f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items())
-        (folder / "user.js").write_text("\n".join(lines))
+        (folder / "user.js").write_text("\n".join(lines), "utf-8")
         binary = next(filter(None, map(shutil.which, FIREFOX_NAMES)))
         self._process = subprocess.Popen(
-            [binary, "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", str(folder)],
+            [
+                binary,
+                "--headless",
+                "--marionette",
+                "--remote-allow-system-access",
+                "--no-remote",
+                "--profile",
+                str(folder),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -110,7 +120,7 @@ class Firefox(Browser):
 
     def _wait_for_port(self, path: pathlib.Path) -> int:
         for _ in range(1200):
-            if path.exists() and (text := path.read_text()):
+            if path.exists() and (text := path.read_text("utf-8")):
                 return int(text)
             if self._process.poll() is not None:
                 break

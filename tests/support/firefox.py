@@ -130,12 +130,17 @@ class Firefox(Browser):
     def _read(self) -> Any:
         length = b""
         while not length.endswith(b":"):
-            length += self._socket.recv(1)
-        content, size = [], int(length[:-1])
-        while size:
-            content.append(self._socket.recv(size))
-            size -= len(content[-1])
-        return json.loads(b"".join(content))
+            length += self._received(1)
+        content, size = b"", int(length[:-1])
+        while len(content) < size:
+            content += self._received(size - len(content))
+        return json.loads(content)
+
+    def _received(self, most: int) -> bytes:
+        part = self._socket.recv(most)
+        if not part:
+            raise ConnectionError("firefox is gone")
+        return part
 
     def _ask(self, command: str, **parameters: Any) -> Any:
         self._asked += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from keras_attention._runtime.standard_streams import lines_as_they_come, write_line
 from keras_attention.commands import (
@@ -21,8 +21,10 @@ from keras_attention.commands import (
 from keras_attention.errors import UserError
 from keras_attention.pairs.lines import strip_line
 from keras_attention.text.repair import repaired
+from keras_attention.text.strangeness import telling_of_strange
+from keras_attention.text.vocabulary import Vocabulary
 
-LINES_AT_ONCE = 1024
+LINES_AT_ONCE = 4096
 
 
 def run(arguments: list[str]) -> None:
@@ -31,6 +33,11 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="without: lines of standard input")
     parser.add_argument(
         "--scores", action="store_true", help="add <TAB>log_probability<TAB>confidence"
+    )
+    parser.add_argument(
+        "--origin",
+        action="store_true",
+        help="add <TAB>exceptions where the dictionary beside the model answered, else <TAB>model",
     )
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
     parser.add_argument(
@@ -50,13 +57,22 @@ def run(arguments: list[str]) -> None:
             f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
         )
     translator = load_translator(options.model, options.engine)
+    known = translator.source_vocabulary
     given = texts_of_arguments(options.texts)
-    for texts in _in_chunks(given) if given else _from_standard_input():
+    if given:
+        chunks = _in_chunks(list(_told_of(given, known, lambda index: f"TEXT {index + 1}")))
+    else:
+        chunks = _from_standard_input(known)
+    for texts in chunks:
+        lines = []
         for result in translator.translate(texts, options.beam_width, options.length_penalty):
             line = result.text if result.confidence >= options.min_confidence else ""
             if options.scores:
                 line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
-            write_line(line)
+            if options.origin:
+                line += "\texceptions" if result.from_exceptions else "\tmodel"
+            lines.append(line)
+        write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
         sys.stdout.flush()
 
 
@@ -65,7 +81,18 @@ def _in_chunks(texts: list[str]) -> Iterator[list[str]]:
         yield texts[first : first + LINES_AT_ONCE]
 
 
-def _from_standard_input() -> Iterator[list[str]]:
+def _told_of(
+    texts: Iterable[str], known: Vocabulary | None, name: Callable[[int], str]
+) -> Iterable[str]:
+    """The texts; of those that are unlike the training's a warning tells, where that is known."""
+    return texts if known is None else telling_of_strange(texts, known, name, _warn)
+
+
+def _warn(line: str) -> None:
+    print(f"warning: {line}", file=sys.stderr)
+
+
+def _from_standard_input(known: Vocabulary | None) -> Iterator[list[str]]:
     """Repaired lines, together as they came."""
     sizes: collections.deque[int] = collections.deque()
 
@@ -76,6 +103,9 @@ def _from_standard_input() -> Iterator[list[str]]:
             for line in chunk:
                 yield strip_line(next(numbers), line)
 
-    texts = repaired(lines(), lambda index: f"line {index + 1} of standard input")
+    def name(index: int) -> str:
+        return f"line {index + 1} of standard input"
+
+    texts = iter(_told_of(repaired(lines(), name), known, name))
     for text in texts:
         yield [text, *itertools.islice(texts, sizes.popleft() - 1)]

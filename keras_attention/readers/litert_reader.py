@@ -16,6 +16,7 @@ import numpy as np
 
 from keras_attention._runtime.installation import missing_extra
 from keras_attention._runtime.quiet import silent_standard_error
+from keras_attention.engine.calibration import MEANINGS, Meaning
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM
@@ -59,8 +60,16 @@ class LiteRTReader:
         self.has_attention = "attention_weights" in outputs
         self._input, self._output = _tensor_of(path, inputs), _tensor_of(path, outputs)
         self.longest_source = int(inputs[self._input]["shape"][1])
-        self._source, self._target = _read_description(path, self._input, self._output)
+        described = _read_description(path, self._input, self._output)
+        self._source, self._target, self.confidence_means = described
+        # Without tokens it only cuts texts into characters.
+        self.source_vocabulary = self._source if self._source.tokens else None
         self.source_kind, self.target_kind = self._source.kind, self._target.kind
+
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """Of source and target; those of characters are empty."""
+        return self._source, self._target
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -178,19 +187,26 @@ def _tensor_of(path: pathlib.Path, tensors: dict) -> str:
 
 def _read_description(
     path: pathlib.Path, source_tensor: str, target_tensor: str
-) -> tuple[Vocabulary, Vocabulary]:
-    """Vocabularies that cut and join the texts of both sides; those of characters are empty."""
+) -> tuple[Vocabulary, Vocabulary, Meaning]:
+    """Vocabularies that cut and join the texts of both sides, and what the confidence is.
+
+    Vocabularies of characters are empty.
+    """
     description = path.with_name(path.name.removesuffix(".tflite").removesuffix(".int8") + ".json")
     characters = TENSOR_OF_KIND["char"]
     if source_tensor == target_tensor == characters and not description.is_file():
-        return Vocabulary("char", ()), Vocabulary("char", ())
+        return Vocabulary("char", ()), Vocabulary("char", ()), "right"
     try:
         content = json.loads(description.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise UserError(f"{description}: is of another format; export the run again")
+        means = content.get("confidence_means", "right")  # as always in earlier versions
+        if means not in MEANINGS:
+            raise ValueError(means)
         return (
             _vocabulary(content, "source", source_tensor, content["normal_form"]),
             _vocabulary(content, "target", target_tensor, NO_FORM),
+            means,
         )
     except OSError:
         raise UserError(

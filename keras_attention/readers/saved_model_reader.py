@@ -15,11 +15,9 @@ from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import described_version, read_manifest
 from keras_attention.folders.saved_model_files import DAMAGED, load_saved_model, reason_of
-from keras_attention.folders.weights_folder import read_vocabularies
+from keras_attention.folders.weights_folder import vocabularies_for_cutting
 from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.translation import Translation
-from keras_attention.text.normal_form import NO_FORM
-from keras_attention.text.vocabulary import Vocabulary
 
 # Log-probabilities below this fill a beam wider than there are outputs.
 NO_HYPOTHESIS = -5e8
@@ -44,16 +42,11 @@ class SavedModelReader(ProcessBound):
         self.source_kind = manifest["source_tokens"]
         self.target_kind = manifest["target_tokens"]
         self.has_attention = manifest["has_attention"]
+        self.confidence_means = manifest.get("confidence_means", "right")  # as always before
         self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
         self._longest_text = manifest.get("longest_text", math.inf)  # exports before had none
-        # Of characters and words nothing need be known to cut a text.
-        form = manifest.get("normal_form", NO_FORM)
-        if "subword" in (self.source_kind, self.target_kind):
-            self._source, self._target = read_vocabularies(export)
-        else:
-            self._source = Vocabulary(self.source_kind, (), form)
-            self._target = Vocabulary(self.target_kind, ())
+        self._source, self._target = vocabularies_for_cutting(export, manifest)
         folder = described_version(export, manifest)
         try:
             self._model = load_saved_model(folder)
@@ -95,12 +88,16 @@ class SavedModelReader(ProcessBound):
         columns = [outputs[name].numpy() for name in names]
         if not beam:
             columns = [column[:, None] for column in columns]
-        return [
+        fixed = outputs["from_exceptions"].numpy() if "from_exceptions" in outputs else ()
+        translations = [
             self._translation(
                 text, dict(zip(names, (column[row] for column in columns), strict=True))
             )
             for row, text in enumerate(texts)
         ]
+        for row in np.flatnonzero(fixed).tolist():
+            translations[row] = dataclasses.replace(translations[row], from_exceptions=True)
+        return translations
 
     def _translation(self, source: str, columns: dict[str, np.ndarray]) -> Translation:
         """One source's hypotheses, of which the columns hold a row each, as one translation."""

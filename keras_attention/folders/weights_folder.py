@@ -138,7 +138,7 @@ def read_weights(export: pathlib.Path) -> ExportedWeights:
             content["beam_width"],
             content["length_penalty"],
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
 
@@ -153,7 +153,7 @@ def read_vocabularies(export: pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return _vocabulary(content["source"]), _vocabulary(content["target"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
 

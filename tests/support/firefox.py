@@ -19,6 +19,8 @@ from tests.support.browser import Browser
 
 FIREFOX_NAMES = ("firefox-esr", "firefox")
 
+FLAGS = ("--headless", "--marionette", "--remote-allow-system-access", "--no-remote")
+
 # Besides what Marionette sets by itself, which keeps Firefox from asking its maker's servers.
 PREFERENCES = {
     "marionette.port": 0,
@@ -86,7 +88,7 @@ class Firefox(Browser):
         self._profile = tempfile.TemporaryDirectory(prefix="firefox-")
         folder = pathlib.Path(self._profile.name)
         lines = (f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items())
-        (folder / "user.js").write_text("\n".join(lines))
+        (folder / "user.js").write_text("\n".join(lines), "utf-8")
         binary = next(filter(None, map(shutil.which, FIREFOX_NAMES)))
         self._process = subprocess.Popen(
             [
@@ -130,12 +132,17 @@ class Firefox(Browser):
     def _read(self) -> Any:
         length = b""
         while not length.endswith(b":"):
-            length += self._socket.recv(1)
-        content, size = [], int(length[:-1])
-        while size:
-            content.append(self._socket.recv(size))
-            size -= len(content[-1])
-        return json.loads(b"".join(content))
+            length += self._received(1)
+        content, size = b"", int(length[:-1])
+        while len(content) < size:
+            content += self._received(size - len(content))
+        return json.loads(content)
+
+    def _received(self, most: int) -> bytes:
+        part = self._socket.recv(most)
+        if not part:
+            raise ConnectionError("firefox is gone")
+        return part
 
     def _ask(self, command: str, **parameters: Any) -> Any:
         self._asked += 1

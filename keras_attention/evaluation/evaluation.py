@@ -57,6 +57,7 @@ class Evaluation:
         own_target_ceiling: The most that `own_target_match` can be: one answer a source.
         references: The target of each pair, which BLEU and chrF compare with.
         edits, reference_lengths: Of each pair, what the token error rate adds up.
+        nearest: Of each pair the target that the output is compared with.
     """
 
     n: int
@@ -74,6 +75,7 @@ class Evaluation:
     references: tuple[str, ...] = ()
     edits: tuple[int, ...] = ()
     reference_lengths: tuple[int, ...] = ()
+    nearest: tuple[str, ...] = ()
 
     def summary(self) -> dict:
         """The three figures that `metrics.json` holds for a data set."""
@@ -201,6 +203,7 @@ def evaluate(
         own_target_match=exact_match(outputs, [pair.target for pair in pairs]),
         own_target_ceiling=answers.ceiling,
         references=tuple(pair.target for pair in pairs),
+        nearest=tuple(references),
     )
 
 

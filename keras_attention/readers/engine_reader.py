@@ -148,7 +148,9 @@ class EngineReader:
                 else:
                     decoded = search.beam(self._model, ids, lengths, beam_width, penalty)
                 sources = [tuple(self._source.split(texts[row])) for row in rows]
-                batch = translations_of(sources, decoded, self._target, self.calibration)
+                batch = translations_of(
+                    sources, decoded, self._target, self.calibration, (ids, lengths)
+                )
                 found.update(zip(rows.tolist(), batch, strict=True))
         return [found[row] for row in range(len(texts))]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_attention.engine.calibration import Calibration, confidence_of
+from keras_attention.engine.calibration import Calibration, confidence_of, token_confidence_of
 from keras_attention.engine.decoder import NEG_INF
 from keras_attention.engine.search import Decoded
 from keras_attention.readers.translation import Translation
@@ -19,6 +19,7 @@ def translations_of(
     decoded: Decoded,
     target: Vocabulary,
     calibration: Calibration | None,
+    source_ids: tuple[np.ndarray, np.ndarray],
 ) -> list[Translation]:
     """The rows of arrays `(n, k, ...)` as results, each with its k - 1 alternatives.
 
@@ -27,10 +28,19 @@ def translations_of(
         decoded: What was found for them.
         target: The vocabulary of the answers.
         calibration: From log-probability to confidence; None takes the probability itself.
+        source_ids: What was decoded: int `(n, S)`, right-padded with 0, and lengths `(n,)`.
     """
     # Converted at once: one number at a time costs as much as the decoding.
     scores = decoded.log_probability.astype(np.float64)
-    confidence = confidence_of(calibration, scores, decoded.lengths).tolist()
+    confidence = confidence_of(calibration, scores, decoded.lengths)
+    if calibration is not None and calibration.familiarity is not None:
+        familiarity = calibration.familiarity
+        found = decoded.token_ids, decoded.lengths, scores
+        confidence *= familiarity.factor(familiarity.surprise(*source_ids, *found))
+    confidence = confidence.tolist()
+    gains = decoded.token_log_probability.astype(np.float64)
+    trust = token_confidence_of(calibration, gains, decoded.lengths[..., None]).tolist()
+    gains = gains.tolist()
     possible = (scores > NEG_INF / 2).tolist()
     scores, lengths = scores.tolist(), decoded.lengths.tolist()
     answers = _answers(decoded.token_ids, lengths, target)
@@ -41,7 +51,11 @@ def translations_of(
         weights = None
         if looked is not None:
             weights = looked[row, k, : len(tokens), : len(sources[row])]
-        return Translation(text, scores[row][k], confidence[row][k], sources[row], tokens, weights)
+        return Translation(
+            *(text, scores[row][k], confidence[row][k], sources[row], tokens, weights),
+            token_log_probability=tuple(gains[row][k][: len(tokens)]),
+            token_confidence=tuple(trust[row][k][: len(tokens)]),
+        )
 
     results = []
     for row, is_possible in enumerate(possible):

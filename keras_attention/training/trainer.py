@@ -20,9 +20,10 @@ from keras_attention.engine.calibration import Calibration, save_calibration
 from keras_attention.errors import UserError
 from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
+from keras_attention.evaluation.trust.fit import fit_trust
 from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
-from keras_attention.pairs.splits import Splits, StreamedSplits
+from keras_attention.pairs.splits import Splits, StreamedSplits, set_aside
 from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import save_model
 from keras_attention.readers.translator import Translator
@@ -101,7 +102,8 @@ def train(
     with folder_lock(config.out), _telling_of_memory():
         tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
-        data = prepare(splits, config, vocabularies_of_run(config))
+        choosing, promising = set_aside(splits.valid)
+        data = prepare(splits._replace(valid=choosing), config, vocabularies_of_run(config))
         config = resolved(as_in_run(config), data.survey)
         fingerprint = fingerprint_of_parts(data.survey.fingerprint, splits.valid, splits.test)
         vocabularies = data.survey.source, data.survey.target
@@ -116,17 +118,20 @@ def train(
         _begin(config, state, task, log, "; ".join(_sizes(data, splits, state.model)))
         before = progress.seconds
         save = _saving_into(Path(config.out))
-        EpochLoop(config, data, splits.valid, reader, save, log, task).run(state)
+        EpochLoop(config, data, choosing, reader, save, log, task).run(state)
 
         state.model.set_weights(state.best)
         best = reader()
         translator = Translator(best)
-        valid = state.best_valid or evaluate(translator, splits.valid)
-        best.calibration = valid.fit_calibration()
+        chosen = state.best_valid or evaluate(translator, choosing)
+        blocks = list(data.train.blocks(np.random.default_rng(config.seed)))
+        parts = choosing, promising
+        fit_trust(best, chosen, *parts, blocks, vocabularies)
         # The model last: where it is, the run can be used, and is whole.
         save_calibration(Path(config.out) / CALIBRATION, best.calibration)
         save_model(config.out, state.model)
-        _log_advice(log, progress, valid, best.calibration, data)
+        _log_advice(log, progress, chosen, best.calibration, data)
+        valid = evaluate(translator, splits.valid) if promising else chosen
         test = evaluate(translator, splits.test)
         penalty = choose_length_penalty(translator, splits.valid, valid)
         metrics = _metrics(state, valid, test, before + time.monotonic() - started)

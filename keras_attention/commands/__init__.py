@@ -38,11 +38,13 @@ VERBS = {
     "evaluate": "MODEL DATA.tsv",
     "check": "DATA",
     "convert": "FILE [TARGET] --out FILE.tsv",
+    "label": "MODEL WORDS --min-confidence P [--out FILE.tsv]",
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
     "explain": "RUN [DATA.tsv] [--out DIR] [--only PART] [--train-baselines]",
-    "export": "RUN [--out EXPORT]",
+    "export": "RUN [--out EXPORT] [--exceptions FILE] [--against EXPORT --data FILE]",
+    "rollback": "EXPORT",
     "serve": "EXPORT [--port 8501]",
 }
 
@@ -82,8 +84,13 @@ def load_translator(path: str, engine: str | None = None):
     if needs_tensorflow(path, engine):
         divide_cores()
         import_tensorflow_quietly()
-    joined = "," in path and not os.path.exists(path)
-    return Translator.load(path.split(",") if joined else path, engine)
+    paths = members_of(path)
+    return Translator.load(path if paths is None else paths, engine)
+
+
+def members_of(path: str) -> list[str] | None:
+    """The runs of an ensemble, which commas join; None where the path is one model's."""
+    return path.split(",") if "," in path and not os.path.exists(path) else None
 
 
 def load_attention_translator(path: str, verb: str, engine: str | None = None):

@@ -9,7 +9,7 @@ import collections
 import itertools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from keras_attention._runtime.standard_streams import lines_as_they_come, write_line
 from keras_attention.commands import (
@@ -26,8 +26,10 @@ from keras_attention.errors import UserError
 from keras_attention.pairs.lines import strip_line
 from keras_attention.readers.printed import as_dict, columns_of, n_best_lines, set_lines
 from keras_attention.text.repair import repaired
+from keras_attention.text.strangeness import telling_of_strange
+from keras_attention.text.vocabulary import Vocabulary
 
-LINES_AT_ONCE = 1024
+LINES_AT_ONCE = 4096
 
 
 def run(arguments: list[str]) -> None:
@@ -36,6 +38,11 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="without: lines of standard input")
     parser.add_argument(
         "--scores", action="store_true", help="add <TAB>log_probability<TAB>confidence"
+    )
+    parser.add_argument(
+        "--origin",
+        action="store_true",
+        help="add <TAB>exceptions where the dictionary beside the model answered, else <TAB>model",
     )
     parser.add_argument("--beam-width", type=int, default=1, metavar="K", help="default: 1, greedy")
     parser.add_argument(
@@ -89,16 +96,26 @@ def run(arguments: list[str]) -> None:
     least = options.min_confidence
     if options.max_wrong is not None:
         least = max(least, translator.confidence_for(options.max_wrong))
+    known = translator.source_vocabulary
     given = texts_of_arguments(options.texts)
+    if given:
+        chunks = _in_chunks(list(_told_of(given, known, lambda index: f"TEXT {index + 1}")))
+    else:
+        chunks = _from_standard_input(known)
     number = 0
-    for texts in _in_chunks(given) if given else _from_standard_input():
+    for texts in chunks:
         found = translator.translate(
-            texts, options.beam_width, options.length_penalty, options.n_best, options.coverage
+            texts,
+            options.beam_width,
+            options.length_penalty,
+            n_best=options.n_best,
+            coverage=options.coverage,
         )
+        lines: list[str] = []
         for source, result in zip(texts, found, strict=True):
             number += 1
-            for line in _lines(number, source, result, options, least):
-                write_line(line)
+            lines += _lines(number, source, result, options, least)
+        write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
         sys.stdout.flush()
 
 
@@ -136,7 +153,10 @@ def _lines(number: int, source: str, result, options, least: float) -> Iterator[
     elif options.n_best is not None:
         yield from n_best_lines(number, result, source, options.scores, options.alignment)
     else:
-        yield columns_of(result, source, options.scores, options.alignment, answered)
+        line = columns_of(result, source, options.scores, options.alignment, answered)
+        if options.origin:
+            line += "\texceptions" if result.from_exceptions else "\tmodel"
+        yield line
 
 
 def _in_chunks(texts: list[str]) -> Iterator[list[str]]:
@@ -144,7 +164,18 @@ def _in_chunks(texts: list[str]) -> Iterator[list[str]]:
         yield texts[first : first + LINES_AT_ONCE]
 
 
-def _from_standard_input() -> Iterator[list[str]]:
+def _told_of(
+    texts: Iterable[str], known: Vocabulary | None, name: Callable[[int], str]
+) -> Iterable[str]:
+    """The texts; of those that are unlike the training's a warning tells, where that is known."""
+    return texts if known is None else telling_of_strange(texts, known, name, _warn)
+
+
+def _warn(line: str) -> None:
+    print(f"warning: {line}", file=sys.stderr)
+
+
+def _from_standard_input(known: Vocabulary | None) -> Iterator[list[str]]:
     """Repaired lines, together as they came."""
     sizes: collections.deque[int] = collections.deque()
 
@@ -155,6 +186,9 @@ def _from_standard_input() -> Iterator[list[str]]:
             for line in chunk:
                 yield strip_line(next(numbers), line)
 
-    texts = repaired(lines(), lambda index: f"line {index + 1} of standard input")
+    def name(index: int) -> str:
+        return f"line {index + 1} of standard input"
+
+    texts = iter(_told_of(repaired(lines(), name), known, name))
     for text in texts:
         yield [text, *itertools.islice(texts, sizes.popleft() - 1)]

@@ -6,6 +6,7 @@ The same three equations as in `layers.attention`, where the papers are named.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,6 +17,8 @@ MASKED = np.float32(-1e30)
 # Floats of the additive score's intermediate values that are computed at a time: they fit a cache,
 # and memory stays bounded.
 ADDITIVE_AT_ONCE = 1 << 18
+FEW_NUMBERS = 1 << 9
+Change = Callable[[np.ndarray, Callable[[np.ndarray], np.ndarray]], np.ndarray]
 
 
 class Attention:
@@ -46,13 +49,20 @@ class Attention:
         """What the queries of all steps are compared with, `(n, S, U)`."""
         return np.matmul(outputs, self._key_kernel) if self._score == "additive" else outputs
 
-    def weights(self, query: np.ndarray, keys: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    def weights(
+        self,
+        query: np.ndarray,
+        keys: np.ndarray,
+        mask: np.ndarray | None,
+        change: Change | None = None,
+    ) -> np.ndarray:
         """Equations 1 and 2: scores, and their softmax (or sparsemax, entmax) over the source.
 
         Args:
             query: `(r, U)`, the decoder's hidden states, k rows for each source.
             keys: `(n, S, U)`, see `keys`.
             mask: `(n, 1, S)` of `mask_of`, or None.
+            change: Instead of the softmax: makes weights from the scores `(n, k, S)` and it.
 
         Returns:
             `(n, k, S)`; rows sum to 1. (Those of an empty source are uniform.)
@@ -60,7 +70,7 @@ class Attention:
         scores = self._scores(query.reshape(len(keys), -1, query.shape[-1]), keys)
         if mask is not None:
             scores += mask
-        return self._normalise(scores)
+        return change(scores, self._normalise) if change else self._normalise(scores)
 
     def _scores(self, query: np.ndarray, keys: np.ndarray) -> np.ndarray:
         if self._score == "additive":
@@ -93,9 +103,19 @@ def mask_of(lengths: np.ndarray, width: int) -> np.ndarray | None:
     return np.where(padding, MASKED, np.float32(0))[:, None]
 
 
+def largest(scores: np.ndarray) -> np.ndarray:
+    """The largest along the last axis, `(..., 1)`."""
+    if scores.size < FEW_NUMBERS:
+        return np.maximum.reduce(scores, axis=-1, keepdims=True)
+    # Of many short rows NumPy finds sooner where it is than what it is.
+    places = scores.argmax(axis=-1)
+    rows = scores.reshape(-1, scores.shape[-1])
+    return rows[np.arange(len(rows)), places.ravel()].reshape(*places.shape, 1)
+
+
 def softmax(scores: np.ndarray) -> np.ndarray:
     """exp(z) / sum(exp(z)) along the last axis, in place."""
-    scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
+    scores -= largest(scores)
     np.exp(scores, out=scores)
     scores /= np.add.reduce(scores, axis=-1, keepdims=True)
     return scores

@@ -58,38 +58,52 @@ def greedy(model: Decoder, ids: np.ndarray, lengths: np.ndarray) -> Decoded:
         One hypothesis a row: k = 1.
     """
     progress, n = _start(model, ids, lengths, 1), len(ids)
-    said, looked, gained = [], [], []
-    score = np.zeros(n, np.float32)
-    row_of = np.arange(n)  # where the rows that are still computed belong
+    tokens = np.zeros((n, model.longest_output), np.int32)
+    gains = np.zeros(tokens.shape, np.float32)
+    looked = np.zeros((*tokens.shape, ids.shape[1]), np.float32) if model.has_attention else None
+    row_of: slice | np.ndarray = slice(None)  # where the rows that are still computed belong
+    rows = np.arange(n)
     token = np.full(n, START)
     finished = np.zeros(n, bool)
-    for _ in range(model.longest_output):
+    for step in range(model.longest_output):
         log_probabilities, weights = progress.advance(token)
         token = log_probabilities.argmax(axis=-1)
-        gain = log_probabilities[np.arange(len(token)), token]
-        gain[finished] = 0.0
-        score[row_of] += gain
-        gained.append(_spread(gain, row_of, n))
+        tokens[row_of, step] = token
+        gains[row_of, step] = log_probabilities[rows, token]
+        if looked is not None:
+            looked[row_of, step] = weights[:, : ids.shape[1]]
         finished |= token == END
-        ended = np.count_nonzero(finished)
-        if ended:
-            token[finished] = PADDING
-            if weights is not None:
-                weights[finished] = 0.0
-        said.append(_spread(token, row_of, n))
-        if weights is not None:
-            looked.append(_spread(weights, row_of, n))
-        if ended == len(finished):
+        running = len(finished) - np.count_nonzero(finished)
+        if not running:
             break
-        if ended > _DROPPED_SHARE * len(finished):
-            running = np.flatnonzero(~finished)
-            progress.select(running, running)
-            row_of, token, finished = row_of[running], token[running], finished[running]
-    tokens = np.stack(said, axis=1).astype(np.int32)
-    attention = np.stack(looked, axis=1)[:, None, :, : ids.shape[1]] if looked else None
+        if running < (1 - _DROPPED_SHARE) * len(finished):
+            kept = np.flatnonzero(~finished)
+            progress.select(kept, kept)
+            row_of = np.arange(n)[row_of][kept]
+            rows, token, finished = rows[:running], token[kept], finished[kept]
+    return _cut_at_the_end(tokens, gains, looked, step + 1)
+
+
+def _cut_at_the_end(
+    tokens: np.ndarray, gains: np.ndarray, looked: np.ndarray | None, steps: int
+) -> Decoded:
+    """Leaves out what was computed behind the first end symbol of each row.
+
+    Args:
+        tokens, gains: `(n, T)`, what was said and its log-probabilities; 0 where nothing was.
+        looked: `(n, T, S)`, the attention weights, or None.
+        steps: How many steps were made.
+    """
+    tokens, gains = tokens[:, :steps], gains[:, :steps]
+    over = np.logical_or.accumulate(tokens == END, axis=1)
+    tokens[over] = PADDING
+    gains[:, 1:][over[:, :-1]] = 0.0  # the end symbol's own counts
+    if looked is not None:
+        looked = looked[:, None, :steps]
+        looked[:, 0][over] = 0.0
     lengths = np.count_nonzero(tokens, axis=1)
-    gains = np.stack(gained, axis=1)
-    return Decoded(tokens[:, None], lengths[:, None], score[:, None], attention, gains[:, None])
+    score = gains.sum(axis=1, keepdims=True)
+    return Decoded(tokens[:, None], lengths[:, None], score, looked, gains[:, None])
 
 
 def beam(

@@ -18,14 +18,17 @@ import numpy as np
 from keras_attention._runtime.files import replacing, write_text
 from keras_attention.engine.architecture import Architecture
 from keras_attention.engine.calibration import (
+    MEANINGS,
     Calibration,
     calibration_from_dict,
     calibration_to_dict,
+    meaning_of,
 )
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.weights import read_safetensors, write_safetensors
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import WEIGHTS, read_manifest
+from keras_attention.text.normal_form import NO_FORM
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 
 FORMAT = 1
@@ -96,11 +99,12 @@ def write_weights(
     content = {
         "format": FORMAT,
         "models": [dataclasses.asdict(architecture) for architecture, _ in members],
-        "gates": GATES[members[0][0].encoder],
+        "gates": _gates_of([architecture.encoder for architecture, _ in members]),
         "reserved": list(RESERVED),
         "source": source.to_dict(),
         "target": target.to_dict(),
         "calibration": calibration and calibration_to_dict(calibration),
+        "confidence": MEANINGS[meaning_of(calibration)],
         "beam_width": beam_width,
         "length_penalty": length_penalty,
     }
@@ -177,6 +181,28 @@ def _read_description(export: pathlib.Path) -> dict:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
     return content
+
+
+def vocabularies_for_cutting(export: pathlib.Path, manifest: dict) -> tuple[Vocabulary, Vocabulary]:
+    """Source and target vocabulary as far as they are needed to cut and join texts.
+
+    Of characters and words no token need be known.
+
+    Raises:
+        UserError: as `read_vocabularies`, where a side is made of subwords.
+    """
+    kinds = manifest["source_tokens"], manifest["target_tokens"]
+    if "subword" in kinds:
+        return read_vocabularies(export)
+    form = manifest.get("normal_form", NO_FORM)
+    return Vocabulary(kinds[0], (), form), Vocabulary(kinds[1], ())
+
+
+def _gates_of(cells: Sequence[str]) -> list[str] | dict[str, list[str]]:
+    """The order of the gates in a cell's weights; by the cell's name where members differ in it."""
+    if len(set(cells)) == 1:
+        return GATES[cells[0]]
+    return {cell: GATES[cell] for cell in sorted(set(cells))}
 
 
 def _member(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:

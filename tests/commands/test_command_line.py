@@ -14,7 +14,7 @@ import pytest
 
 from keras_attention._runtime.process import Terminated
 from keras_attention.commands import train, translate
-from keras_attention.commands.training_options import parse_training_config
+from keras_attention.commands.options.training_options import parse_training_options
 from keras_attention.config import Config, flag_of
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import FORMAT, write_manifest
@@ -30,7 +30,7 @@ PROMISED = """--data --out --config --seed --epochs --batch-size --units --embed
 
 
 def parse(*arguments) -> Config:
-    return parse_training_config([str(argument) for argument in arguments], "description")
+    return parse_training_options([str(argument) for argument in arguments], "description").config()
 
 
 def test_help_shows_every_option_with_its_default():
@@ -351,9 +351,20 @@ def test_a_mistake_in_a_verb_is_one_line(arguments, message):
 def test_translate_answers_each_argument_in_order(trained):
     done = call_verb("translate", trained.path, "abc", "", "ed", "abc")
     lines = done.out.split("\n")
-    assert (done.status, done.err) == (0, "")
+    assert done.status == 0
+    assert done.err.startswith("warning: TEXT 2 is empty") and done.err.count("\n") == 1
     assert len(lines) == 5 and lines[-1] == ""
     assert lines[0] == lines[3] == "cba" and lines[2] == "de"
+
+
+def test_translate_tells_of_lines_unlike_the_training(trained):
+    done = call_verb("translate", trained.path, stdin=b"abc\n\nABC\nXYZ\n")
+    assert done.status == 0 and done.out.count("\n") == 4
+    lines = done.err.splitlines()
+    assert lines[0].startswith("warning: line 2 of standard input is empty")
+    assert lines[1].startswith("warning: line 3 of standard input has capital letters")
+    assert lines[2].startswith("warning: line 3 of standard input has 100% characters")
+    assert len(lines) == 3
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,16 @@ import json
 import os
 import pathlib
 import shutil
+import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_attention._runtime.lock import folder_lock
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import HOSTILE_SOURCES
 from keras_attention.export import exporter as export_folder
-from keras_attention.export import publish as export_publish
 from keras_attention.export.exporter import (
     RANGES,
     ExportOptions,
@@ -187,11 +188,23 @@ class TestVersions:
             *("inference.keras", "litert", "manifest.json", "serving", "weights")
         ]
 
-    def test_two_at_once_are_refused(self, run, quick, copy, monkeypatch):
-        with export_publish.exporting_alone(copy):
-            with pytest.raises(UserError, match="another export is writing there"):
+    def test_two_at_once_are_refused(self, run, quick, copy):
+        refused = []
+
+        def second():
+            try:
                 export_folder.export(run, [], copy, options_of(copy))
+            except UserError as error:
+                refused.append(str(error))
+
+        with folder_lock(copy):
+            thread = threading.Thread(target=second)
+            thread.start()
+            thread.join()
+        assert len(refused) == 1 and "another process is writing to this folder" in refused[0]
         export_folder.export(run, [], copy, options_of(copy))
+        hidden = [path for path in copy.rglob("*") if path.name.startswith(".")]
+        assert hidden == [], "a server would find them"
 
 
 class Killed(BaseException):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from keras_attention.engine.calibration import Calibration
@@ -15,9 +15,11 @@ from keras_attention.pairs.pair import Pair
 from keras_attention.readers.translator import Reader, Translator
 from keras_attention.text.vocabulary import RaggedIds, Vocabulary
 
-# Below this exact match answers are sentences, of which many are right: no set can hold "the" right
-# one, and no error rate of whole answers is worth promising.
+# Below this exact match a model has not learned its task, and there is nothing to promise.
 ENOUGH_RIGHT = 0.2
+# Training pairs whose n-grams are remembered, at most. How odd an unseen one is, is measured, so
+# that forgetting some makes nothing wrong.
+MOST_PAIRS = 200_000
 
 
 class CalibratedReader(Reader, Protocol):
@@ -29,9 +31,8 @@ class CalibratedReader(Reader, Protocol):
 def fit_trust(
     reader: CalibratedReader,
     chosen: Evaluation,
-    choosing: Sequence[Pair],
-    promising: Sequence[Pair],
-    training: Sequence[tuple[RaggedIds, RaggedIds]],
+    parts: tuple[Sequence[Pair], Sequence[Pair]],
+    training: Iterable[tuple[RaggedIds, RaggedIds]],
     vocabularies: tuple[Vocabulary, Vocabulary],
 ) -> Calibration:
     """Fits the calibration, and leaves it set on the reader.
@@ -41,11 +42,13 @@ def fit_trust(
 
     Args:
         reader: Of the final weights.
-        chosen: What they make of `choosing`.
-        choosing, promising: The two parts of `pairs.splits.set_aside`; the second may be empty.
-        training: Token ids of the training pairs, sources and targets, in blocks.
+        chosen: What they make of the first part.
+        parts: The two of `pairs.splits.set_aside`; the second may be empty.
+        training: Token ids of the training pairs, sources and targets, in blocks; the first
+            `MOST_PAIRS` are read.
         vocabularies: Of source and target.
     """
+    choosing, promising = parts
     calibration = dataclasses.replace(
         chosen.fit_calibration(), tokens=fit_token_calibration(chosen, reader.target_kind)
     )
@@ -54,7 +57,7 @@ def fit_trust(
         return calibration
     source, target = vocabularies
     familiarity = fit_familiarity(
-        training,
+        _first(training),
         source.encode([pair.source for pair in choosing]),
         target.encode([each.text for each in chosen.translations]),
         [each.log_probability for each in chosen.translations],
@@ -73,3 +76,15 @@ def fit_trust(
     )
     reader.calibration = calibration
     return calibration
+
+
+def _first(
+    training: Iterable[tuple[RaggedIds, RaggedIds]],
+) -> list[tuple[RaggedIds, RaggedIds]]:
+    blocks, pairs = [], 0
+    for block in training:
+        blocks.append(block)
+        pairs += len(block[0])
+        if pairs >= MOST_PAIRS:
+            break
+    return blocks

@@ -23,6 +23,7 @@ from keras_attention.evaluation.evaluation import Evaluation, evaluate
 from keras_attention.evaluation.reports.card import card_facts
 from keras_attention.evaluation.sentences import are_sentences
 from keras_attention.evaluation.trust.fit import fit_trust
+from keras_attention.evaluation.trust.measured import measured_promises
 from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
 from keras_attention.models.warm_start import copy_weights, freeze, unfreeze
@@ -46,6 +47,9 @@ from keras_attention.training.resumption import (
 )
 from keras_attention.training.selection import PARTS, selection_score
 from keras_attention.training.step import make_optimizer
+
+# Test sources that sets are measured on: a wide beam takes its time.
+MOST_MEASURED = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,6 +153,7 @@ def train(
         penalty = choose_length_penalty(translator, splits.valid, valid)
         seconds = before + time.monotonic() - started
         metrics = _metrics(state, valid, test, sentences, seconds)
+        metrics |= measured_promises(translator, splits.test, test, MOST_MEASURED)
         if penalty is not None:
             log(f"length penalty of beam searches, chosen on validation: {penalty:g}")
             metrics["length_penalty"] = penalty

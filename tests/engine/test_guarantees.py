@@ -70,9 +70,9 @@ def test_errors_are_promised_rare_where_a_test_says_so():
     assert abstention.threshold(0.01) == 0.9  # 0.99 ** 500 < 0.05, and 25 of 750 are too many
     assert abstention.threshold(0.05) == 0.5
     assert abstention.threshold(0.2) == 0.2
-    # Of 1,000 right answers at best, nothing can be said below three in a thousand.
-    assert abstention.threshold(0.0005) is None
-    assert abstention.least() == pytest.approx(0.007)
+    # The first threshold was meant for a third of the pairs: (1 - p) ** 333 < 0.05 from 0.009 on.
+    assert abstention.threshold(0.008) is None
+    assert abstention.least() == pytest.approx(0.009)
 
 
 def test_a_first_threshold_on_too_few_answers_is_passed_by():

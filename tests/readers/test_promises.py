@@ -43,7 +43,7 @@ CALIBRATION = Calibration(
     n=19,
     wrong=1,
     sets=SETS,
-    abstention=Abstention(400, (0.9, 0.4), (300, 400), (0, 40)),
+    abstention=Abstention(600, (0.9, 0.4), (300, 600), (0, 60)),
 )
 
 
@@ -115,7 +115,7 @@ def test_where_no_set_can_be_promised_a_line_says_why(reader, options, message):
 
 def test_errors_among_those_answered():
     assert Translator(Known(CALIBRATION)).confidence_for(0.01) == 0.9
-    with pytest.raises(UserError, match="0.001 cannot be promised from 400 pairs"):
+    with pytest.raises(UserError, match="0.001 cannot be promised from 600 pairs"):
         Translator(Known(CALIBRATION)).confidence_for(0.001)
     with pytest.raises(UserError, match="nothing was set aside"):
         Translator(Known()).confidence_for(0.01)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import date_parsers, g2p
+from benchmarks.g2p_tasks import TASKS
 from keras_attention.config import Config, load_config, merge, read_config_file
 from keras_attention.datasets.dates import form_of
 from keras_attention.errors import UserError
@@ -47,8 +48,12 @@ def test_the_recipe_for_pronunciation_takes_more_passes_over_fewer_words():
 
 
 def test_the_published_macro_is_the_one_that_the_task_reports():
-    assert len(g2p.PUBLISHED) == 15
-    assert sum(g2p.PUBLISHED.values()) / 15 == pytest.approx(16.84, abs=0.005)
+    macros = {"2020": (15, 16.84), "2021-high": (1, 41.94)}
+    macros |= {"2021-medium": (10, 10.64), "2021-low": (10, 25.10)}
+    for task, (languages, macro) in macros.items():
+        published = TASKS[task].published
+        assert len(published) == languages
+        assert sum(published.values()) / languages == pytest.approx(macro, abs=0.005)
 
 
 def test_the_table_of_pronunciation_by_hand():
@@ -67,11 +72,23 @@ def test_the_table_of_pronunciation_by_hand():
             "cpu_seconds": [30.0, 30.0],
         },
     }
-    table = g2p.table_of(results, SimpleNamespace(seeds=[1, 2]))
+    table = g2p.table_of(results, 2, {"hun": 5.33, "kor": 46.89})
     lines = table.splitlines()
     assert lines[2] == "| hun | 5.33 | 5.00 | 4.00 – 6.00 | 1.50 | 3.00 | 0.50 | 0.94 |"
     assert lines[4] == "| macro | 26.11 | 15.00 |  | 4.25 | 11.00 | 3.00 | 0.74 |"
     assert "0.000 for single models, 0.000 for ensembles" in table and "3 CPU minutes" in table
+
+
+def test_a_language_published_without_an_error_has_no_ratio():
+    one = {"wer": 0.5, "per": 0.1, "confidences": [1.0], "right": [1]}
+    two = one | {"wer": 3.0}
+    results = {
+        name: {"single": [scored], "ensemble": scored, "cpu_seconds": [1.0]}
+        for name, scored in (("geo", one), ("hun", two))
+    }
+    lines = g2p.table_of(results, 1, {"geo": 0.0, "hun": 2.0}).splitlines()
+    assert lines[2].endswith("| 0.10 |  |") and lines[3].endswith("| 1.50 |")
+    assert lines[4].startswith("| macro | 1.00 | 1.75 |") and lines[4].endswith("| 1.50 |")
 
 
 def test_typed_dates_are_of_forms_that_training_never_shows():

@@ -19,16 +19,21 @@ from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.checks.check import quick_findings
 from keras_attention.commands.options.training_options import parse_training_options
-from keras_attention.config import DEFAULT_DATA
+from keras_attention.config import DEFAULT_DATA, load_config
 from keras_attention.errors import UserError
+from keras_attention.evaluation.reports.card import Card
+from keras_attention.folders.card_file import CARD, write_card
 from keras_attention.folders.run_folder import (
     ATTENTION,
+    CONFIG,
+    VOCABULARY,
     check_startable,
     is_run,
     resumption_of,
     write_metrics,
 )
 from keras_attention.pairs.splits import Splits, open_splits
+from keras_attention.text.vocabulary import load_vocabularies
 from keras_attention.training.cluster import task_of_environment
 from keras_attention.training.resumption import check_warm_start, finished_metrics
 
@@ -78,8 +83,18 @@ def _train_run(config, splits, task, started: float) -> dict:
         if is_run(config.out):
             stop.add_note(f"go on with `{resumption_of(config.out)}`")
         raise
+    _write_card(config.out, metrics)
     write_metrics(config.out, metrics)
     return metrics["test"]
+
+
+def _write_card(out: str, metrics: dict) -> None:
+    vocabularies = load_vocabularies(pathlib.Path(out) / VOCABULARY)
+    tokens = len(vocabularies[0].tokens), len(vocabularies[1].tokens)
+    config = load_config(pathlib.Path(out) / CONFIG)
+    card = Card(pathlib.Path(out).resolve().name, config, metrics, tokens)
+    if not write_card(out, card.to_markdown()):
+        print(f"{out}: has a {CARD} of its own, so no model card is written")
 
 
 def _check_default_data(data: str) -> None:

@@ -172,13 +172,15 @@ class Buffer:
     """Memory for `(G, d, n, u)`, taken once and used for any n up to the largest."""
 
     def __init__(self, cell: Cell, directions: int, rows: int, units: int):
-        self._shape = cell.gates, directions, units
-        self._memory = np.empty(cell.gates * directions * rows * units, np.float32)
+        self._array = np.empty((cell.gates, directions, rows, units), np.float32)
+        self._memory = self._array.ravel()
 
     def of(self, rows: int) -> np.ndarray:
-        gates, directions, units = self._shape
-        memory = self._memory[: gates * directions * rows * units]
-        return memory.reshape(gates, directions, rows, units)
+        gates, directions, before, units = self._array.shape
+        if rows != before:
+            memory = self._memory[: gates * directions * rows * units]
+            self._array = memory.reshape(gates, directions, rows, units)
+        return self._array
 
 
 def _gates_first(arrays: Sequence[np.ndarray], gates: int) -> np.ndarray:

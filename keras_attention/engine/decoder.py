@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.attention import Attention, Change, mask_of
+from keras_attention.engine.attention import Attention, Change, largest, mask_of
 from keras_attention.engine.cells import CELLS, Buffer, Cell, TokenTable
 from keras_attention.engine.encoder import Encoded, Encoder
 
@@ -259,6 +259,6 @@ def _peeked(model: Model, encoded: Encoded) -> Peeked | None:
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Log-probabilities `(r, V)`, in place."""
-    logits -= np.maximum.reduce(logits, axis=-1, keepdims=True)
+    logits -= largest(logits)
     logits -= np.log(np.add.reduce(np.exp(logits), axis=-1, keepdims=True))
     return logits

@@ -85,9 +85,10 @@ class Encoder:
         directions = len(self._backwards)
         (n, width), units = below.shape[:2], self._architecture.units // directions
         states = [np.zeros((directions, n, units), np.float32) for _ in range(cell.parts)]
-        outputs = np.zeros((n, width, directions * units), np.float32) if looked_at else None
+        outputs = np.zeros((n, width, directions, units), np.float32) if looked_at else None
         x, scratch = (Buffer(cell, directions, n, units) for _ in range(2))
         rows, positions = np.arange(n), self._positions(lengths, width)
+        each_direction = np.arange(directions)[:, None]
         if isinstance(inputs, TokenTable):
             places = inputs.places(below[rows, positions])  # (S, G, d, n)
         ended = n - np.searchsorted(lengths[::-1], np.arange(width), side="right")
@@ -100,17 +101,12 @@ class Encoder:
             else:
                 gates = np.matmul(below[rows[:running], read], inputs, out=x.of(running))
                 gates += cell.bias
-            cell.step(gates, [state[:, :running] for state in states], scratch.of(running))
+            moving = [state[:, :running] for state in states]
+            cell.step(gates, moving, scratch.of(running))
             if outputs is not None:
-                for direction, backwards in enumerate(self._backwards):
-                    columns = slice(direction * units, (direction + 1) * units)
-                    if backwards:
-                        outputs[rows[:running], read[direction], columns] = states[0][
-                            direction, :running
-                        ]
-                    else:
-                        outputs[:running, step, columns] = states[0][direction, :running]
-        return outputs, [state.transpose(1, 0, 2).reshape(n, -1) for state in states]
+                outputs[rows[:running], read, each_direction] = moving[0]
+        ends = [state.transpose(1, 0, 2).reshape(n, -1) for state in states]
+        return None if outputs is None else outputs.reshape(n, width, -1), ends
 
     def _positions(self, lengths: np.ndarray, width: int) -> np.ndarray:
         """Which token of each row every step reads, `(S, d, n)`; behind a row's end, any."""

@@ -33,6 +33,8 @@ class Decoded(NamedTuple):
             that does not exist, in a beam wider than there are outputs, has `NEG_INF`.
         attention_weights: float32 `(n, k, T, S)`, zero behind the last token; None without
             attention.
+        token_log_probability: float32 `(n, k, T)`, of each token and, behind them, of the end
+            symbol; then 0. They add up to `log_probability`.
 
     T is the number of steps that were made, at most the model's longest output.
     """
@@ -41,6 +43,7 @@ class Decoded(NamedTuple):
     lengths: np.ndarray
     log_probability: np.ndarray
     attention_weights: np.ndarray | None
+    token_log_probability: np.ndarray
 
 
 def greedy(model: Decoder, ids: np.ndarray, lengths: np.ndarray) -> Decoded:
@@ -55,37 +58,52 @@ def greedy(model: Decoder, ids: np.ndarray, lengths: np.ndarray) -> Decoded:
         One hypothesis a row: k = 1.
     """
     progress, n = _start(model, ids, lengths, 1), len(ids)
-    said, looked = [], []
-    score = np.zeros(n, np.float32)
-    row_of = np.arange(n)  # where the rows that are still computed belong
+    tokens = np.zeros((n, model.longest_output), np.int32)
+    gains = np.zeros(tokens.shape, np.float32)
+    looked = np.zeros((*tokens.shape, ids.shape[1]), np.float32) if model.has_attention else None
+    row_of: slice | np.ndarray = slice(None)  # where the rows that are still computed belong
+    rows = np.arange(n)
     token = np.full(n, START)
     finished = np.zeros(n, bool)
-    for _ in range(model.longest_output):
+    for step in range(model.longest_output):
         log_probabilities, weights = progress.advance(token)
         token = log_probabilities.argmax(axis=-1)
-        gain = log_probabilities[np.arange(len(token)), token]
-        gain[finished] = 0.0
-        score[row_of] += gain
+        tokens[row_of, step] = token
+        gains[row_of, step] = log_probabilities[rows, token]
+        if looked is not None:
+            looked[row_of, step] = weights[:, : ids.shape[1]]
         finished |= token == END
-        ended = np.count_nonzero(finished)
-        if ended:
-            token[finished] = PADDING
-            if weights is not None:
-                weights[finished] = 0.0
-        said.append(_spread(token, row_of, n))
-        if weights is not None:
-            looked.append(_spread(weights, row_of, n))
-        if ended == len(finished):
+        running = len(finished) - np.count_nonzero(finished)
+        if not running:
             break
-        if ended > _DROPPED_SHARE * len(finished):
-            running = np.flatnonzero(~finished)
-            progress.select(running, running)
-            row_of, token, finished = row_of[running], token[running], finished[running]
-    tokens = np.stack(said, axis=1).astype(np.int32)
-    attention = np.stack(looked, axis=1)[:, None, :, : ids.shape[1]] if looked else None
-    return Decoded(
-        tokens[:, None], np.count_nonzero(tokens, axis=1)[:, None], score[:, None], attention
-    )
+        if running < (1 - _DROPPED_SHARE) * len(finished):
+            kept = np.flatnonzero(~finished)
+            progress.select(kept, kept)
+            row_of = np.arange(n)[row_of][kept]
+            rows, token, finished = rows[:running], token[kept], finished[kept]
+    return _cut_at_the_end(tokens, gains, looked, step + 1)
+
+
+def _cut_at_the_end(
+    tokens: np.ndarray, gains: np.ndarray, looked: np.ndarray | None, steps: int
+) -> Decoded:
+    """Leaves out what was computed behind the first end symbol of each row.
+
+    Args:
+        tokens, gains: `(n, T)`, what was said and its log-probabilities; 0 where nothing was.
+        looked: `(n, T, S)`, the attention weights, or None.
+        steps: How many steps were made.
+    """
+    tokens, gains = tokens[:, :steps], gains[:, :steps]
+    over = np.logical_or.accumulate(tokens == END, axis=1)
+    tokens[over] = PADDING
+    gains[:, 1:][over[:, :-1]] = 0.0  # the end symbol's own counts
+    if looked is not None:
+        looked = looked[:, None, :steps]
+        looked[:, 0][over] = 0.0
+    lengths = np.count_nonzero(tokens, axis=1)
+    score = gains.sum(axis=1, keepdims=True)
+    return Decoded(tokens[:, None], lengths[:, None], score, looked, gains[:, None])
 
 
 def beam(
@@ -107,7 +125,7 @@ def beam(
     """
     n, k = len(ids), beam_width
     progress = _start(model, ids, lengths, k)
-    steps = []  # (token, parent, weights) of each, over all n rows
+    steps = []  # (token, parent, gain, weights) of each, over all n rows
     row_of = np.arange(n)
     token = np.full((n, k), START)
     length = np.zeros((n, k), np.float32)
@@ -120,8 +138,10 @@ def beam(
         log_probabilities, weights = progress.advance(token.ravel())
         length += ~finished
         candidates = _candidates(score, log_probabilities.reshape(len(score), k, -1), finished)
+        before = score
         parent, token, score = _best(candidates, length, length_penalty)
         rows = np.arange(len(score))[:, None]
+        gain = score - before[rows, parent]
         length = length[rows, parent]
         finished = finished[rows, parent] | (token == END)
         token = np.where(finished, PADDING, token)
@@ -130,7 +150,8 @@ def beam(
             weights = weights[hypotheses].reshape(len(score), k, -1)
             weights[finished] = 0.0
             weights = _spread(weights, row_of, n)
-        steps.append((_spread(token, row_of, n), _spread_parents(parent, row_of, n, k), weights))
+        spread = _spread_parents(parent, row_of, n, k)
+        steps.append((_spread(token, row_of, n), spread, _spread(gain, row_of, n), weights))
         final[row_of] = score
         running = ~(finished | (score <= NEG_INF / 2)).all(axis=1)
         ended = len(running) - np.count_nonzero(running)
@@ -204,24 +225,28 @@ def _traced_back(steps: list, score: np.ndarray, width: int) -> Decoded:
     """Follows each hypothesis that stands in the beam at the end from its last step to its first.
 
     Args:
-        steps: Of each step token and parent, int `(n, k)`, and weights `(n, k, S)` or None.
+        steps: Of each step token and parent, int `(n, k)`, the token's log-probability `(n, k)`,
+            and weights `(n, k, S)` or None.
         score: `(n, k)` at the end.
         width: S.
     """
     n, k = score.shape
     rows, branch = np.arange(n)[:, None], np.broadcast_to(np.arange(k), (n, k))
-    said, looked = [], []
-    for token, parent, weights in reversed(steps):
+    said, looked, gained = [], [], []
+    for token, parent, gain, weights in reversed(steps):
         said.append(token[rows, branch])
+        gained.append(gain[rows, branch])
         if weights is not None:
             looked.append(weights[rows, branch])
         branch = parent[rows, branch]
     exists = score > NEG_INF / 2
     tokens = np.stack(said[::-1], axis=2).astype(np.int32) * exists[..., None]
     attention = np.stack(looked[::-1], axis=2)[..., :width] if looked else None
+    gains = np.where(exists[..., None], np.stack(gained[::-1], axis=2), np.float32(0.0))
     return Decoded(
         tokens,
         np.count_nonzero(tokens, axis=2),
         np.where(exists, score, NEG_INF),
         attention,
+        gains,
     )

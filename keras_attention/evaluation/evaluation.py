@@ -59,6 +59,7 @@ class Evaluation:
         own_target_ceiling: The most that `own_target_match` can be: one answer a source.
         references: The target of each pair, which BLEU and chrF compare with.
         edits, reference_lengths: Of each pair, what the token error rate adds up.
+        nearest: Of each source's targets the one with the fewest edits from the output.
         confidence_means: What the model's confidence is, a key of `calibration.MEANINGS`.
         qualities: Of each answer, where that is its expected quality; see `sentences.qualities`.
     """
@@ -78,6 +79,7 @@ class Evaluation:
     references: tuple[str, ...] = ()
     edits: tuple[int, ...] = ()
     reference_lengths: tuple[int, ...] = ()
+    nearest: tuple[str, ...] = ()
     confidence_means: Meaning = "right"
     qualities: tuple[float, ...] = ()
 
@@ -233,6 +235,7 @@ def evaluate(
         token_error_rate=token_error_rate(counted, expected),
         edits=tuple(map(edit_distance, counted, expected)),
         reference_lengths=tuple(map(len, expected)),
+        nearest=tuple(references),
         by_length=_by_length(translations, outputs, references),
         calibration_error=expected_calibration_error(confidences, worth or right),
         auroc=auroc(confidences, right),

@@ -24,6 +24,8 @@ class Labelled:
         repeated: Left out, since a source before differs from it in case, spaces or the form of
             characters only, or in nothing.
         withheld: Left out, since such a twin is among the sources that were to be left out.
+        unknown: Left out, since they hold a token that the model was not trained on: its
+            confidence says nothing about them.
         unsure: Left out, since the confidence is too low.
         empty: Left out, since the answer is empty, which no pair may be.
     """
@@ -32,6 +34,7 @@ class Labelled:
     sources: int
     repeated: int
     withheld: int
+    unknown: int
     unsure: int
     empty: int
 
@@ -40,6 +43,7 @@ class Labelled:
         left_out = {
             "twice": self.repeated,
             "to be left out": self.withheld,
+            "with unknown tokens": self.unknown,
             "too unsure": self.unsure,
             "without an answer": self.empty,
         }
@@ -79,13 +83,24 @@ def label(
         else:
             asked.append(source)
         seen.add(key)
-    answers = translator.translate(asked, beam_width)
+    known = _known(translator, asked)
+    answers = translator.translate(known, beam_width)
     pairs, unsure, empty = [], 0, 0
-    for source, answer in zip(asked, answers, strict=True):
+    for source, answer in zip(known, answers, strict=True):
         if not answer.text.strip():
             empty += 1
         elif answer.confidence < min_confidence:
             unsure += 1
         else:
             pairs.append(Pair(source, answer.text, confidence=answer.confidence))
-    return Labelled(pairs, len(sources), repeated, kept_away, unsure, empty)
+    counts = repeated, kept_away, len(asked) - len(known), unsure, empty
+    return Labelled(pairs, len(sources), *counts)
+
+
+def _known(translator: Translator, sources: list[str]) -> list[str]:
+    """The sources all of whose tokens the model knows, where the model can tell."""
+    vocabulary = translator.source_vocabulary
+    if vocabulary is None:
+        return sources
+    known = set(vocabulary.tokens)
+    return [source for source in sources if known.issuperset(vocabulary.split(source))]

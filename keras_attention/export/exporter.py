@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -24,12 +25,14 @@ from keras_attention.evaluation.parity import (
     compare,
     milliseconds_per_call,
 )
+from keras_attention.evaluation.reports.card import Card
 from keras_attention.export.litert import write_litert
 from keras_attention.export.publish import publish, remove_leftovers
 from keras_attention.export.requirements import needs
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
 from keras_attention.export.weights import write_run_weights
+from keras_attention.folders.card_file import may_write_card, write_card
 from keras_attention.folders.export_layout import (
     BUILDING,
     FORMAT,
@@ -37,13 +40,15 @@ from keras_attention.folders.export_layout import (
     LITERT,
     SERVING,
     WEIGHTS,
+    read_manifest,
     write_manifest,
 )
 from keras_attention.folders.run_folder import is_run
 from keras_attention.folders.saved_model_files import load_saved_model, reason_of
+from keras_attention.pairs.exceptions import EXCEPTIONS, Exceptions, write_exceptions
 from keras_attention.pairs.splits import load_part
 from keras_attention.readers.engine_reader import EngineReader
-from keras_attention.readers.litert_reader import LiteRTReader
+from keras_attention.readers.exceptions import exceptions_of_export
 from keras_attention.readers.run import AnyRun
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.saved_model_reader import SavedModelReader
@@ -77,6 +82,9 @@ class ExportOptions:
         length_penalty: See `decoding.beam_search`.
         longest_source: Tokens that the LiteRT files read.
         longest_text, largest_batch: See `saved_model.ServingLimits`.
+        exceptions: A dictionary that wins over the model; it may be empty, to be filled later.
+        metrics: The content of the run's `metrics.json`, for the model card; without it there is
+            none.
 
     Raises:
         UserError: a number is out of range.
@@ -88,6 +96,8 @@ class ExportOptions:
     longest_source: int = LEAST_SOURCE_LENGTH
     longest_text: int = ServingLimits.longest_text
     largest_batch: int = ServingLimits.largest_batch
+    exceptions: Exceptions | None = None
+    metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         for name, (least, most) in RANGES.items():
@@ -134,6 +144,8 @@ def export(run: AnyRun, sources: list[str], out: pathlib.Path, options: ExportOp
         try:
             _build(run, aside, options)
             rows = _check(run, sources, aside, options)
+            if may_write_card(out):
+                _write_card(run, options, aside)
             publish(aside, out, {row.artefact: _figures(row) for row in rows})
         except OSError as error:
             raise UserError(
@@ -192,7 +204,12 @@ def _build(run: AnyRun, aside: pathlib.Path, options: ExportOptions) -> None:
     folder = aside / SERVING / options.name / "1"
     folder.parent.mkdir(parents=True)
     limits = ServingLimits(options.longest_text, options.largest_batch)
-    write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty, limits)
+    how = options.beam_width, options.length_penalty, limits
+    dictionary = None
+    if options.exceptions is not None:
+        dictionary = aside / pathlib.PurePath(EXCEPTIONS).name
+        write_exceptions(dictionary, options.exceptions)
+    write_saved_model(run, folder, options.name, *how, dictionary)
     served = load_saved_model(folder)
     replay_warmup(served, folder)
     inference = run.inference_model()
@@ -202,6 +219,14 @@ def _build(run: AnyRun, aside: pathlib.Path, options: ExportOptions) -> None:
     write_litert(run, aside / LITERT, options.name, options.longest_source)
     write_run_weights(run, aside, options.name, options.beam_width, options.length_penalty)
     write_manifest(aside, _description(run, options, aside, served.signatures))
+
+
+def _write_card(run: AnyRun, options: ExportOptions, aside: pathlib.Path) -> None:
+    if not {"test", "valid", "parameters"} <= options.metrics.keys():
+        return
+    tokens = len(run.source.tokens), len(run.target.tokens)
+    card = Card(options.name, run.config, options.metrics, tokens, read_manifest(aside))
+    write_card(aside, card.to_markdown())
 
 
 def _check(
@@ -214,9 +239,11 @@ def _check(
     """
     name, beam_width = options.name, options.beam_width
     texts = [*sources, *map(repair, HOSTILE_SOURCES)]  # nobody is to be warned of our own bytes
+    texts += list(options.exceptions or ())[:CHECKED]
     penalty = options.length_penalty
     keras_model = Translator(
-        RunReader(run.inference_model(), run.source, run.target, run.calibration)
+        RunReader(run.inference_model(), run.source, run.target, run.calibration),
+        options.exceptions,
     )
     greedy = keras_model.translate(texts)
     beams = keras_model.translate(texts, beam_width, penalty)
@@ -246,10 +273,11 @@ def _check(
     )
     saved_model = Translator(SavedModelReader(aside))
     plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
-    litert = [Translator(LiteRTReader(aside / path)) for path in (plain, quantised)]
-    weights, engine = f"{WEIGHTS}/{name}.safetensors", Translator(EngineReader.load_export(aside))
+    litert = [Translator.load(aside / path) for path in (plain, quantised)]
+    weights = f"{WEIGHTS}/{name}.safetensors"
+    engine = Translator(EngineReader.load_export(aside), exceptions_of_export(aside))
     rows = [
-        row(INFERENCE, Translator(reloaded), greedy),
+        row(INFERENCE, Translator(reloaded, options.exceptions), greedy),
         row(f"{SERVING}/{name}", saved_model, greedy),
         row(f"{SERVING}/{name} beam", saved_model, beams, beam_width),
         row(weights, engine, greedy),

@@ -9,6 +9,8 @@ import shutil
 
 from keras_attention._runtime.files import remove_unfinished, sync_files
 from keras_attention.errors import UserError
+from keras_attention.export.versions import keep_version
+from keras_attention.folders.card_file import CARD
 from keras_attention.folders.export_layout import (
     BUILDING,
     INFERENCE,
@@ -16,8 +18,8 @@ from keras_attention.folders.export_layout import (
     LITERT,
     SERVING,
     WEIGHTS,
+    next_version,
     read_manifest,
-    version_folders,
     write_manifest,
 )
 
@@ -39,7 +41,7 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
     manifest = read_manifest(aside)
     sync_files(aside)
     versions = out / SERVING / manifest["name"]
-    version = max(version_folders(versions), default=0) + 1
+    version = next_version(out, manifest["name"])
     if version > LARGEST_VERSION:
         raise UserError(
             f"{versions}: holds version {LARGEST_VERSION}, the largest that TensorFlow Serving "
@@ -48,11 +50,15 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
     folders = (LITERT, WEIGHTS)
     for folder in folders:
         (out / folder).mkdir(exist_ok=True)
-    for path in [aside / INFERENCE, *(p for f in folders for p in sorted((aside / f).iterdir()))]:
+    singles = [name for name in (INFERENCE, CARD) if (aside / name).is_file()]
+    for path in [
+        *map(aside.joinpath, singles),
+        *(p for f in folders for p in sorted((aside / f).iterdir())),
+    ]:
         os.replace(path, out / path.relative_to(aside))
     versions.mkdir(parents=True, exist_ok=True)
     os.rename(aside / SERVING / manifest["name"] / "1", versions / str(version))
-    parts = [out / INFERENCE, *(versions / str(version)).rglob("*")]
+    parts = [*map(out.joinpath, singles), *(versions / str(version)).rglob("*")]
     parts += [path for folder in folders for path in (out / folder).iterdir()]
     files = {
         path.relative_to(out).as_posix(): {
@@ -62,7 +68,9 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
         for path in sorted(parts)
         if path.is_file()
     }
-    write_manifest(out, manifest | {"version": version, "checks": checks, "files": files})
+    described = manifest | {"version": version, "checks": checks, "files": files}
+    keep_version(out, described)
+    write_manifest(out, described)
 
 
 def remove_leftovers(out: pathlib.Path) -> None:

@@ -16,6 +16,7 @@ from keras_attention._runtime.installation import command_for
 from keras_attention.config import PLACE_FIELDS, RESOLVED_FIELDS, Config, flag_of, load_config
 from keras_attention.engine.calibration import load_calibration
 from keras_attention.errors import UserError
+from keras_attention.folders.card_file import remove_card
 from keras_attention.text.vocabulary import load_vocabularies
 
 CONFIG = "config.json"
@@ -244,3 +245,4 @@ def remove_results(path: str | pathlib.Path) -> None:
     """Removes what a run holds only when it is finished, so that it can go on."""
     for name in (METRICS, MODEL, CALIBRATION, ATTENTION):
         (pathlib.Path(path) / name).unlink(missing_ok=True)
+    remove_card(path)

@@ -63,6 +63,8 @@ class EngineReader:
     """
 
     least_rows_per_batch = 32  # fewer are not worth a thread
+    # In small batches the threads wait for each other: between two operations only one may run.
+    most_rows_per_batch = 1024
     needs_warm_up = False
 
     def __init__(
@@ -137,6 +139,7 @@ class EngineReader:
         penalty = self._length_penalty if length_penalty is None else length_penalty
         encoded = self._source.encode(texts)
         order = np.argsort(-encoded.lengths, kind="stable")  # the search wants the longest first
+        sources = self._source.split_all(texts)
         found: dict[int, Translation] = {}
         first = 0
         with blas.one_thread():
@@ -149,9 +152,12 @@ class EngineReader:
                     decoded = search.greedy(self._model, ids, lengths)
                 else:
                     decoded = search.beam(self._model, ids, lengths, beam_width, penalty)
-                sources = [tuple(self._source.split(texts[row])) for row in rows]
-                batch = translations_of(sources, decoded, self._target, self.calibration)
-                found.update(zip(rows.tolist(), batch, strict=True))
+                places = rows.tolist()
+                read = [sources[place] for place in places]
+                batch = translations_of(
+                    read, decoded, self._target, self.calibration, (ids, lengths)
+                )
+                found.update(zip(places, batch, strict=True))
         return [found[row] for row in range(len(texts))]
 
     def what_if(
@@ -180,7 +186,8 @@ class EngineReader:
         with blas.one_thread():
             decoded = edited.decode(self._model, ids, edits)
         source = tuple(self._source.split(text))
-        return translations_of([source], decoded, self._target, self.calibration)[0]
+        read = ids[None], np.array([len(ids)])
+        return translations_of([source], decoded, self._target, self.calibration, read)[0]
 
     def _prefix_ids(self, prefix: str) -> tuple[int, ...]:
         ids = self._target.encode([prefix]).flat.tolist()

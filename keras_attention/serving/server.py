@@ -9,7 +9,7 @@ import pathlib
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import uvicorn
 
@@ -40,6 +40,7 @@ class ServerOptions:
         access_log: Whether to write a line for each request.
         json_log: Whether the log's lines are JSON.
         labels: Names by which requests may ask for the version that is served.
+        pinned: Names that stay with one version, which is served beside the newest.
         abstain_below: Answers of a smaller confidence count as abstained in the metrics.
         settings: See `Settings`.
     """
@@ -54,6 +55,7 @@ class ServerOptions:
     access_log: bool = True
     json_log: bool = False
     labels: tuple[str, ...] = ()
+    pinned: Mapping[str, int] = dataclasses.field(default_factory=dict)
     abstain_below: float = 0.5
     settings: Settings = Settings()
 
@@ -88,6 +90,7 @@ def serve(
             export / SERVING / manifest["name"],
             options.threads,
             options.labels,
+            options.pinned,
         )
         application = _application(versions, manifest, options, examples)
         server = _Server(_uvicorn_config(application, options))

@@ -165,6 +165,17 @@ class Vocabulary:
             return split_pieces(text, self._pieces)
         return split_tokens(text, self.kind)
 
+    def split_all(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """The tokens of each text, as `split` gives them."""
+        if self.kind == "char":  # a string is a sequence of its characters
+            return list(map(tuple, self._normalised(texts)))
+        return [tuple(self.split(text)) for text in texts]
+
+    def _normalised(self, texts: Sequence[str]) -> Sequence[str]:
+        if self.normal_form == NO_FORM:
+            return texts
+        return [normalise(text, self.normal_form) for text in texts]
+
     def encode(self, texts: Sequence[str]) -> RaggedIds:
         """Ids of many texts, the unknown token where a token is not in the vocabulary.
 
@@ -174,8 +185,8 @@ class Vocabulary:
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise TypeError(f"texts must be a sequence of strings. Received: texts={texts!r:.80}")
         if self.kind == "char":
-            texts = [normalise(text, self.normal_form) for text in texts]
-            lengths = [len(text) for text in texts]
+            texts = self._normalised(texts)
+            lengths = list(map(len, texts))
             points = np.frombuffer(
                 "".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32
             ).astype(np.int64)

@@ -21,6 +21,7 @@ from keras_attention._runtime.replacement import replace_together
 from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import LITERT
+from keras_attention.pairs.exceptions import Exceptions
 from keras_attention.web import what_if
 from keras_attention.web.viewer import as_script_data, asset, filled
 
@@ -109,6 +110,7 @@ def write_static_site(
     examples: Mapping[str, Sequence[str]],
     litert_js: pathlib.Path,
     out: pathlib.Path,
+    exceptions: Exceptions | None = None,
 ) -> dict[str, int]:
     """Writes the page, the model and LiteRT.js into a new folder, whole or not at all.
 
@@ -118,6 +120,7 @@ def write_static_site(
         examples: As for `for_server`.
         litert_js: As found by `find_litert_js`.
         out: Must not exist, be empty, or be a site that this function wrote.
+        exceptions: The dictionary beside the model.
 
     Returns:
         Bytes of all files ("site") and of what one visitor loads ("visit").
@@ -136,7 +139,7 @@ def write_static_site(
         try:
             for folder in (new, old):
                 folder.mkdir()
-            visit = _build_site(export, manifest, examples, litert_js, new)
+            visit = _build_site(export, manifest, examples, litert_js, new, exceptions)
             replace_together([(new, out)], old)
         except OSError as error:
             raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
@@ -146,7 +149,7 @@ def write_static_site(
     return {"site": site, "visit": visit}
 
 
-def _build_site(export, manifest, examples, litert_js, aside) -> int:
+def _build_site(export, manifest, examples, litert_js, aside, exceptions) -> int:
     """Writes the site's files; returns the bytes that one visit loads."""
     name = manifest["name"]
     description = json.loads((export / LITERT / f"{name}.json").read_text(encoding="utf-8"))
@@ -160,6 +163,10 @@ def _build_site(export, manifest, examples, litert_js, aside) -> int:
         "examples": examples,
         "file": f"model/{name}.tflite",
         "description": description,
+        "exceptions": {
+            key: {"text": answer, "tokens": exceptions.target.split(answer)}
+            for key, answer in (exceptions or {}).items()
+        },
     }
     imports = {
         LITERT_JS: "./litert-js/core/index.js",

@@ -31,6 +31,7 @@ _SCRIPTS = (
     ("viewer_assets", "attention-view.js"),
     ("live_assets", "words.js"),
     ("live_assets", "subwords.js"),
+    ("what_if_assets", "familiarity.js"),
     ("what_if_assets", "engine.js"),
     ("what_if_assets", "search.js"),
     ("what_if_assets", "tree.js"),

@@ -11,12 +11,15 @@ from keras_attention.pairs.pair import Pair, format_line, parse_line
 from keras_attention.pairs.pair_files import read_pairs
 from keras_attention.pairs.splits import open_splits
 from keras_attention.readers.translation import Translation
+from keras_attention.text.vocabulary import Vocabulary
 from tests.support.commands import call_verb
 from tests.support.exports import random_run
 
 
 class Teacher:
     """Answers in capitals, as sure as the text is short, and not at all to a question mark."""
+
+    source_vocabulary = Vocabulary("char", tuple("?ABTabcdest"))
 
     def __init__(self):
         self.asked: list[str] = []
@@ -33,17 +36,22 @@ class Teacher:
 
 def test_every_source_is_counted_once():
     teacher = Teacher()
-    sources = ["ab", "a", "AB ", "test", "?", "abcd", "Test", "ab"]
+    sources = ["ab", "a", "AB ", "test", "?", "abcd", "Test", "ab", "aж"]
     made = label(teacher, sources, 0.5, withheld=["TEST"], beam_width=4)
     assert made.pairs == [Pair("ab", "AB", confidence=0.5), Pair("a", "A", confidence=1.0)]
-    assert made == Labelled(made.pairs, 8, repeated=2, withheld=2, unsure=1, empty=1)
-    assert len(made.pairs) + 2 + 2 + 1 + 1 == made.sources
+    assert made == Labelled(made.pairs, 9, repeated=2, withheld=2, unknown=1, unsure=1, empty=1)
+    assert len(made.pairs) + 2 + 2 + 1 + 1 + 1 == made.sources
     # What is left out is not even translated.
     assert teacher.asked == ["ab", "a", "?", "abcd"] and teacher.widths == [4]
     assert made.to_text() == (
-        "2 pairs of 8 sources; left out: 2 twice, 2 to be left out, 1 too unsure, "
-        "1 without an answer"
+        "2 pairs of 9 sources; left out: 2 twice, 2 to be left out, 1 with unknown tokens, "
+        "1 too unsure, 1 without an answer"
     )
+
+
+def test_a_file_without_its_tokens_cannot_tell_unknown_ones(monkeypatch):
+    monkeypatch.setattr(Teacher, "source_vocabulary", None)
+    assert label(Teacher(), ["aж"], 0).pairs == [Pair("aж", "AЖ", confidence=0.5)]
 
 
 def test_nothing_left_out_is_not_spoken_of():

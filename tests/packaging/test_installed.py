@@ -15,6 +15,7 @@ import zipfile
 import pytest
 
 from tests.support import ROOT
+from tests.support.exports import random_export, random_texts
 from tests.support.tasks import reversal_splits, write_splits
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -101,6 +102,15 @@ def base(tmp_path_factory, built) -> Environment:
 
 
 @pytest.fixture(scope="module")
+def reader(tmp_path_factory, built) -> Environment:
+    """What reading runs and exports needs."""
+    environment = Environment(tmp_path_factory.mktemp("reader"))
+    wheel = next(built.glob("*.whl"))
+    environment.install(f"{wheel}[translate]", "-c", ROOT / "requirements.txt")
+    return environment
+
+
+@pytest.fixture(scope="module")
 def whole(tmp_path_factory, built) -> Environment:
     """What training, export and serving need, in the pinned versions."""
     environment = Environment(tmp_path_factory.mktemp("whole"))
@@ -125,6 +135,29 @@ def test_the_base_checks_data_and_names_the_extra_for_the_rest(base, data, tmp_p
         check=False,
     )
     assert "keras_attention.Attention: needs packages that are missing" in done.stderr
+
+
+def test_runs_and_exports_are_read_without_tensorflow_and_keras(reader):
+    installed = run(reader.bin / "pip", "list", "--format", "freeze").stdout.lower()
+    assert "tensorflow" not in installed and "keras==" not in installed
+    trained, export = random_export()
+    texts = random_texts(trained.source, 6)
+    pairs = reader.place / "pairs.tsv"
+    pairs.write_text("".join(f"{text}\tx\n" for text in texts if text), encoding="utf-8")
+    answers = []
+    for name, model in (("run", trained.config.out), ("export", export)):
+        answers.append(reader("translate", model, "--scores", "--", *texts).stdout)
+        assert len(answers[-1].splitlines()) == len(texts)
+        figures = json.loads(reader("evaluate", model, pairs, "--json").stdout)
+        assert figures["n"] == sum(map(bool, texts))
+        reader("plot", model, texts[0], "--out", f"{name}.png")
+        assert (reader.place / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        reader("view", model, pairs, "--out", f"{name}.html")
+        assert "<script>" in (reader.place / f"{name}.html").read_text(encoding="utf-8")
+    assert answers[0] == answers[1]
+    done = reader("translate", export, "ab", "--engine", "tensorflow", check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "application]" in done.stderr
 
 
 def test_every_verb_works_where_everything_is_installed(whole, data):

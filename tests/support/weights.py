@@ -10,6 +10,7 @@ import numpy as np
 from keras_attention.engine.architecture import Architecture
 from keras_attention.engine.calibration import Calibration
 from keras_attention.engine.decoder import END, PADDING, START, UNKNOWN
+from keras_attention.engine.familiarity import Familiarity, GramTable, packed, table_size
 from keras_attention.folders.export_layout import FORMAT, write_manifest
 from keras_attention.folders.weights_folder import write_weights
 from keras_attention.text.vocabulary import Vocabulary
@@ -28,8 +29,26 @@ PLAIN = {
     "initial_state": "full",
     "longest_output": LONGEST_OUTPUT,
 }
+
+
+def familiarity() -> Familiarity:
+    """Half of the possible n-grams are known."""
+    rng = np.random.default_rng(0)
+
+    def table(length: int) -> GramTable:
+        size = table_size(40)
+        cells = rng.permutation(size)[: size // 2]
+        return GramTable(length, size, packed(cells, size), (0.0, 0.5, 1.5, 2.0))
+
+    return Familiarity(
+        (table(2), table(3)), table(2), (-6.0, -1.0, 2.0), (0.0, 1.0, 3.0), 4, 1.5, 9
+    )
+
+
 # Log-probabilities into confidences that are not the probabilities.
-CALIBRATION = Calibration(0.8, 1.2, 0.3, -0.05, 500, 100, 0.4)
+CALIBRATION = Calibration(
+    *(0.8, 1.2, 0.3, -0.05), n=500, wrong=100, mean_slope=0.4, familiarity=familiarity()
+)
 
 
 def random_weights(

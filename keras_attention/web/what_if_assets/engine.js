@@ -4,6 +4,7 @@
 //   const model = new Model(readWeights(bytes));
 //   const source = model.read("september 27, 1994");         // tokens and hidden states
 //   const { logits, weights, state } = model.step(source, source.start, START, (own) => own());
+import { familiarityFactor } from "./familiarity.js";
 import { joinPieces, pieceCutter } from "./subwords.js";
 
 export const [PADDING, START, END, UNKNOWN] = [0, 1, 2, 3];
@@ -208,7 +209,8 @@ export class Model {
   // At `erased` positions the encoder reads the unknown token.
   read(text, erased = []) {
     const tokens = this.source.split(text);
-    const ids = this.source.ids(tokens);
+    const writtenIds = this.source.ids(tokens);
+    const ids = [...writtenIds];
     for (const position of erased) ids[position] = UNKNOWN;
     let below = ids.map((id) => this.embedding("source", id));
     const start = [];
@@ -218,7 +220,7 @@ export class Model {
       start.push(state);
       below = outputs;
     }
-    return { tokens, ids, keys: this.keysOf(below), values: this.valuesOf(below), start };
+    return { tokens, writtenIds, keys: this.keysOf(below), values: this.valuesOf(below), start };
   }
 
   readLayer(name, below) {
@@ -311,13 +313,17 @@ export class Model {
   }
 
   // The probability that an answer is right, or its expected quality where the calibration says so;
-  // `engine/calibration.py` has the formula.
-  confidence(logProbability, length) {
+  // `engine/calibration.py` has the formula. `best` is the log-probability of the best answer.
+  confidence(source, answerIds, logProbability, best = logProbability) {
     if (!this.calibration) return Math.exp(logProbability);
     const { log_slope, doubt_slope, offset, length_slope, mean_slope = 0 } = this.calibration;
+    const length = answerIds.length;
     const doubt = 1.001 - Math.exp(Math.min(logProbability, 0));
     const ofProbability = log_slope * logProbability - doubt_slope * Math.log(doubt) + offset;
     const ofLength = length_slope * length + (mean_slope * logProbability) / (length + 1);
-    return sigmoid(Math.max(-30, Math.min(30, ofProbability + ofLength)));
+    const calibrated = sigmoid(Math.max(-30, Math.min(30, ofProbability + ofLength)));
+    const { familiarity } = this.calibration;
+    if (!familiarity) return calibrated;
+    return calibrated * familiarityFactor(familiarity, source.writtenIds, answerIds, best);
   }
 }

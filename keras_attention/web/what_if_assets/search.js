@@ -30,7 +30,7 @@ export function decode(model, text, edits) {
     targetTokens,
     weights: steps.slice(0, targetTokens.length).map((step) => Array.from(step.weights)),
     logProbability,
-    confidence: model.confidence(logProbability, targetTokens.length),
+    confidence: model.confidence(source, model.target.ids(targetTokens), logProbability),
   };
 }
 
@@ -96,7 +96,8 @@ export function beam(model, text, width, penalty = model.lengthPenalty) {
     }
     if (hypotheses.every(({ finished }) => finished)) break;
   }
-  const found = hypotheses.map(({ node }) => hypothesisOf(model, node));
+  const best = hypotheses[0].node.logProbability;
+  const found = hypotheses.map(({ node }) => hypothesisOf(model, source, node, best));
   return { nodes, hypotheses: found };
 }
 
@@ -118,13 +119,13 @@ function continued(model, source, hypothesis) {
   })).filter(({ possible }) => possible);
 }
 
-function hypothesisOf(model, last) {
+function hypothesisOf(model, source, last, best) {
   const tokens = [];
   for (let node = last; node.parent; node = node.parent) {
     node.kept = true;
     if (node.token !== END) tokens.unshift(model.target.token(node.token));
   }
   const { logProbability } = last;
-  const confidence = model.confidence(logProbability, tokens.length);
+  const confidence = model.confidence(source, model.target.ids(tokens), logProbability, best);
   return { text: model.target.join(tokens), logProbability, confidence, last };
 }

@@ -198,7 +198,7 @@ def assert_serves(whole: Environment) -> None:
         url = greeting.split()[-1]
         ask = functools.partial(urllib.request.urlopen, timeout=60)
         body = json.dumps({"instances": ["ab"]}).encode()
-        with ask(urllib.request.Request(f"{url}v1/models/export:predict", data=body)) as answer:
+        with ask(urllib.request.Request(f"{url}v1/models/run:predict", data=body)) as answer:
             assert len(json.load(answer)["predictions"]) == 1
     finally:
         server.send_signal(signal.SIGTERM)

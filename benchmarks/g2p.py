@@ -1,14 +1,17 @@
-"""Grapheme-to-phoneme conversion in fifteen languages, compared with the published LSTM.
+"""Grapheme-to-phoneme conversion in many languages, compared with the published baselines.
 
-    python benchmarks/g2p.py --data FOLDER [--seeds 1 2 3] [--workers 2] [--out runs/g2p]
+    python -m benchmarks.g2p --data FOLDER [--task 2020] [--seeds 1 2 3] [--workers 2] [--export]
 
 Trains one model for each language and seed with `configs/g2p.json`, one thread for each and
 `--workers` at a time; decodes the test words with each model and with all seeds of a language as an
-ensemble; writes `table.md` and `results.json` into the folder `--out` and prints the table. What is
-finished is not done again, and a training that was stopped goes on where it was.
+ensemble; with `--export` exports the ensemble and decodes them with its SavedModel, its weights
+file and its LiteRT file as well. Writes `table.md` and `results.json` into the folder `--out` and
+prints the table. What is finished is not done again, and a training that was stopped goes on where
+it was.
 
-FOLDER holds `LANGUAGE_train.tsv`, `LANGUAGE_dev.tsv` and `LANGUAGE_test.tsv` of SIGMORPHON 2020,
-task 1 (github.com/sigmorphon/2020, folder task1/data): `word<TAB>phones separated by spaces`.
+FOLDER holds `LANGUAGE_train.tsv`, `LANGUAGE_dev.tsv` and `LANGUAGE_test.tsv` of one task:
+SIGMORPHON 2020, task 1 (github.com/sigmorphon/2020, folder task1/data), or one size of 2021, task 1
+(github.com/sigmorphon/2021-task1): `word<TAB>phones separated by spaces`.
 
 WER: share of the words with any wrong phone. PER: edits per phone of the references, summed over
 all words first. Both in per cent; macro is the mean over languages. These are the definitions of
@@ -25,42 +28,27 @@ import os
 import pathlib
 import shutil
 import statistics
+import subprocess
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.g2p_tasks import TASKS  # noqa: E402
 from benchmarks.result_files import RESULTS, write_results  # noqa: E402
-from keras_attention.config import Config, read_config_file  # noqa: E402
+from keras_attention.config import Config  # noqa: E402
 from keras_attention.evaluation.confidence import expected_calibration_error  # noqa: E402
 from keras_attention.folders.run_folder import is_finished, read_metrics, write_metrics  # noqa: E402
 from keras_attention.pairs.splits import load_splits  # noqa: E402
+from keras_attention.recipe import read_recipe  # noqa: E402
 
-# Test WER of the shared task's attention LSTM (fairseq), tuned for each language by its organisers
-# (Gorman et al., 2020).
-PUBLISHED = {
-    "ady": 28.00,
-    "arm": 14.67,
-    "bul": 31.11,
-    "dut": 16.44,
-    "fre": 6.22,
-    "geo": 26.44,
-    "gre": 18.89,
-    "hin": 6.67,
-    "hun": 5.33,
-    "ice": 10.00,
-    "jpn": 7.56,
-    "kor": 46.89,
-    "lit": 19.11,
-    "rum": 10.67,
-    "vie": 4.67,
-}
 PARTS = {"train": "train", "dev": "valid", "test": "test"}
 
 
 def main() -> None:
     options = parse()
+    published = TASKS[options.task].published
     out = pathlib.Path(options.out)
     for language in options.languages:
         prepare(pathlib.Path(options.data), out / "data" / language, language)
@@ -71,11 +59,12 @@ def main() -> None:
     scored = run_jobs(score_one, [(options, name) for name in options.languages], options.workers)
     results = dict(zip(options.languages, scored, strict=True))
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    table = table_of(results, options)
+    table = table_of(results, len(options.seeds), published)
     (out / "table.md").write_text(table, encoding="utf-8")
     print(table)
     kind = f"beam {options.beam_width}" if options.beam_width > 1 else "greedy"
-    write_results(options.results, [{"decoding": kind, **published_form(results)}], ("decoding",))
+    row = {"decoding": kind, **published_form(results, published)}
+    write_results(options.results, [row], ("decoding",))
 
 
 def parse() -> argparse.Namespace:
@@ -84,15 +73,24 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--data", required=True, metavar="FOLDER", help="see above")
     parser.add_argument("--config", default=str(ROOT / "configs/g2p.json"), metavar="FILE.json")
-    parser.add_argument("--out", default="runs/g2p", metavar="FOLDER")
-    parser.add_argument(
-        "--results", type=pathlib.Path, default=RESULTS / "g2p.json", metavar="FILE.json"
-    )
-    parser.add_argument("--languages", nargs="+", default=list(PUBLISHED), choices=PUBLISHED)
+    parser.add_argument("--task", default="2020", choices=TASKS)
+    parser.add_argument("--out", metavar="FOLDER", help="default: runs/g2p, or runs/g2p-TASK")
+    parser.add_argument("--results", type=pathlib.Path, metavar="FILE.json")
+    parser.add_argument("--languages", nargs="+", metavar="LANGUAGE", help="default: all")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="trainings at a time")
     parser.add_argument("--beam-width", type=int, default=5, metavar="K", help="when scoring")
-    return parser.parse_args()
+    parser.add_argument("--export", action="store_true", help="score what is shipped, too")
+    options = parser.parse_args()
+    # The first task keeps the names that it had before there were others.
+    name = "g2p" if options.task == "2020" else f"g2p-{options.task}"
+    options.out = options.out or f"runs/{name}"
+    options.results = options.results or RESULTS / f"{name.replace('-', '_')}.json"
+    known = TASKS[options.task].published
+    options.languages = options.languages or list(known)
+    if odd := set(options.languages) - set(known):
+        parser.error(f"--languages: {options.task} has {', '.join(known)}. Received: {min(odd)}")
+    return options
 
 
 def prepare(data: pathlib.Path, folder: pathlib.Path, language: str) -> None:
@@ -122,7 +120,10 @@ def use_one_thread() -> None:
 def config_of(options, language: str, seed: int) -> Config:
     out = pathlib.Path(options.out)
     places = {"data": str(out / "data" / language), "out": str(out / language / str(seed))}
-    return Config(**{**read_config_file(options.config), **places, "seed": seed, "resume": True})
+    recipe = read_recipe(options.config)
+    with open(out / "data" / language / "train.tsv", encoding="utf-8") as lines:
+        by_size = recipe.options_for(sum(1 for _ in lines))
+    return Config(**(recipe.fields | by_size | places | {"seed": seed, "resume": True}))
 
 
 def train_one(options, language: str, seed: int) -> None:
@@ -157,10 +158,36 @@ def score_one(options, language: str) -> dict:
     test = load_splits(configs[0].data, 1, "char", configs[0].target_tokens).test
     alone = [figures(evaluate(Translator.load(c.out), test, options.beam_width)) for c in configs]
     together = Translator.load([config.out for config in configs])
-    return {
+    shipped = shipped_figures(options, language, configs, test) if options.export else {}
+    return shipped | {
         "single": alone,
         "ensemble": figures(evaluate(together, test, options.beam_width)),
         "cpu_seconds": [read_metrics(config.out)["seconds"]["cpu"] for config in configs],
+    }
+
+
+def shipped_figures(options, language: str, configs: list[Config], test) -> dict:
+    """What the export of all seeds together shows: `{"exported": {artefact: figures}}`."""
+    from keras_attention.evaluation.evaluation import evaluate
+    from keras_attention.folders.export_layout import is_export
+    from keras_attention.readers.translator import Translator
+
+    export = pathlib.Path(options.out) / "exports" / language
+    if not is_export(export):
+        runs = ",".join(config.out for config in configs)
+        command = [sys.executable, "export.py", runs, "--out", str(export)]
+        command += ["--beam-width", str(max(options.beam_width, 2))]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    artefacts = {
+        "SavedModel": (Translator.load(export, engine="tensorflow"), options.beam_width),
+        "weights": (Translator.load(export), options.beam_width),
+        "LiteRT, greedy": (Translator.load(export / "litert" / f"{language}.tflite"), 1),
+    }
+    return {
+        "exported": {
+            name: round(100 - 100 * evaluate(translator, test, width).exact_match, 4)
+            for name, (translator, width) in artefacts.items()
+        }
     }
 
 
@@ -173,53 +200,57 @@ def figures(evaluation) -> dict:
     }
 
 
-def table_of(results: dict, options) -> str:
-    """The results as a Markdown table, a row a language."""
-    n = len(options.seeds)
+def table_of(results: dict, n: int, published: dict[str, float]) -> str:
+    """The results of n seeds as a Markdown table, a row a language."""
     lines = [
         f"| language | published WER | WER, mean of {n} | from – to | PER | WER of {n} together "
         "| PER | WER / published |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    columns: list[list[float]] = [[] for _ in range(6)]
+    columns: list[list[float]] = [[] for _ in range(5)]
     for language, result in results.items():
         wers = [single["wer"] for single in result["single"]]
         row = [
-            PUBLISHED[language],
+            published[language],
             statistics.mean(wers),
             statistics.mean(single["per"] for single in result["single"]),
             result["ensemble"]["wer"],
             result["ensemble"]["per"],
-            statistics.mean(wers) / PUBLISHED[language],
         ]
         for column, value in zip(columns, row, strict=True):
             column.append(value)
         lines.append(line_of(language, row, f"{min(wers):.2f} – {max(wers):.2f}"))
-    lines.append(line_of("macro", [statistics.mean(column) for column in columns], ""))
+    means = [statistics.mean(column) for column in columns]
+    # Of a language that is published without an error there is no ratio.
+    ratios = [ours / theirs for ours, theirs in zip(columns[1], columns[0], strict=True) if theirs]
+    lines.append(line_of("macro", means, "", statistics.mean(ratios)))
     return "\n".join([*lines, "", *notes_of(results)]) + "\n"
 
 
-def line_of(name: str, row: list[float], spread: str) -> str:
-    published, wer, per, wer_together, per_together, ratio = row
+def line_of(name: str, row: list[float], spread: str, ratio: float | None = None) -> str:
+    published, wer, per, wer_together, per_together = row
+    if ratio is None and published:
+        ratio = wer / published
     return (
         f"| {name} | {published:.2f} | {wer:.2f} | {spread} | {per:.2f} | {wer_together:.2f} "
-        f"| {per_together:.2f} | {ratio:.2f} |"
+        f"| {per_together:.2f} | {'' if ratio is None else format(ratio, '.2f')} |"
     )
 
 
-def published_form(results: dict) -> dict:
+def published_form(results: dict, published: dict[str, float]) -> dict:
     """The results without the confidence of every word: what the pages' figures are made from."""
     singles = [single for result in results.values() for single in result["single"]]
     ensembles = [result["ensemble"] for result in results.values()]
     return {
         "languages": {
             language: {
-                "published_wer": PUBLISHED[language],
+                "published_wer": published[language],
                 "wer": [round(single["wer"], 4) for single in result["single"]],
                 "per": [round(single["per"], 4) for single in result["single"]],
                 "wer_together": round(result["ensemble"]["wer"], 4),
                 "per_together": round(result["ensemble"]["per"], 4),
                 "cpu_seconds": result["cpu_seconds"],
+                **({"exported_wer": result["exported"]} if "exported" in result else {}),
             }
             for language, result in results.items()
         },

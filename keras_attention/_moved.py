@@ -26,7 +26,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "check": ("checks.check",),
     "checkpoint": ("training.checkpoint",),
     "cluster": ("training.cluster",),
-    "command_line": ("_runtime.command_line", "commands.training_options"),
+    "command_line": ("_runtime.command_line", "commands.options.training_options"),
     "compare": ("comparison.comparison",),
     "compare_figures": ("comparison.figures",),
     "confidence": ("evaluation.confidence",),

@@ -19,6 +19,7 @@ SAVED_CLASSES = {
     "Peek": "layers.sequence",
     "RecurrentStep": "layers.sequence",
     "InferenceModel": "models.inference",
+    "Ensemble": "models.ensemble",
 }
 
 

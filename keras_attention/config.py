@@ -9,6 +9,7 @@ import math
 import pathlib
 import types
 import typing
+from collections.abc import Collection
 from typing import Any, Literal
 
 from keras_attention.errors import UserError
@@ -28,10 +29,32 @@ class _Unasked(float):
     """A default that stands where nobody gave a number, and makes way for another option."""
 
 
-def _option(default, group: str, help: str, choices: tuple[str, ...] = (), least=None, below=None):
+# What `--freeze` can name; see `models.warm_start`.
+FREEZABLE = (
+    *("source_embedding", "encoder", "target_embedding", "decoder"),
+    *("attention", "attentional_layer", "affine"),
+)
+
+
+def _option(
+    default,
+    group: str,
+    help: str,
+    choices: tuple[str, ...] = (),
+    least=None,
+    below=None,
+    metavar: str = "PATH",
+):
     return dataclasses.field(
         default=default,
-        metadata={"group": group, "help": help, "choices": choices, "least": least, "below": below},
+        metadata={
+            "group": group,
+            "help": help,
+            "choices": choices,
+            "least": least,
+            "below": below,
+            "metavar": metavar,
+        },
     )
 
 
@@ -47,6 +70,15 @@ class Config:
         DEFAULT_DATA,
         "Run",
         "folder with train.tsv, valid.tsv, test.tsv, or one .tsv file that --seed splits 80/10/10",
+    )
+    data_name: str | None = _option(
+        None, "Run", "what the data are called, for the model card", metavar="NAME"
+    )
+    data_license: str | None = _option(
+        None,
+        "Run",
+        "the licence of the data, for the model card; as model hubs write it, such as cc-by-sa-3.0",
+        metavar="LICENCE",
     )
     out: str = _option("runs/dates", "Run", "the run folder to write")
     seed: int = _option(1, "Run", "of initial weights, dropout, batch order and the split", least=0)
@@ -202,6 +234,20 @@ class Config:
         choices=("auto", "exact_match", "token_error_rate", "loss", "bleu", "chrf"),
     )
 
+    init_from: str | None = _option(
+        None,
+        "Training",
+        "start from the weights of this finished run: the options of the model and its tokens are "
+        "that run's, its tokens stay, those of the new data are added",
+        metavar="RUN",
+    )
+    freeze: str | None = _option(
+        None,
+        "Training",
+        f"parts that --init-from's weights keep, joined by commas: {', '.join(FREEZABLE)}",
+        metavar="PART,PART",
+    )
+
     def __post_init__(self):
         if isinstance(self.clipnorm, _Unasked) and self.global_clipnorm is not None:
             object.__setattr__(self, "clipnorm", None)
@@ -236,8 +282,28 @@ class Config:
                 "--joint: needs --source-tokens subword and --target-tokens subword. Received: "
                 f"source_tokens={self.source_tokens!r}, target_tokens={self.target_tokens!r}"
             )
+        self._check_frozen()
         if self.resume and self.overwrite:
             raise UserError("--resume: cannot be given together with --overwrite; choose one")
+
+    def _check_frozen(self) -> None:
+        if self.freeze is None:
+            return
+        unknown = [part for part in self.frozen_parts if part not in FREEZABLE]
+        if unknown:
+            raise UserError(
+                f"--freeze: must be parts of {', '.join(FREEZABLE)}, joined by commas. "
+                f"Received: freeze={self.freeze!r}"
+            )
+        if self.init_from is None:
+            raise UserError(
+                "--freeze: needs --init-from; parts of an untrained model would never be trained"
+            )
+
+    @property
+    def frozen_parts(self) -> tuple[str, ...]:
+        """The names in `freeze`."""
+        return () if self.freeze is None else tuple(self.freeze.split(","))
 
     @property
     def has_attention(self) -> bool:
@@ -274,7 +340,15 @@ ADDED_FIELDS = frozenset(
     {
         *("source_form", "attention_normalizer", "attentional_layer", "shuffle_buffer", "warmup"),
         *("select_by", "subwords", "joint"),
+        *("data_name", "data_license", "init_from", "freeze"),
     }
+)
+
+# What a run that starts from another one's weights must have in common with it.
+SHAPE_FIELDS = (
+    *("source_tokens", "target_tokens", "joint", "source_form", "reverse_source"),
+    *("encoder", "bidirectional", "layers", "units", "embedding_size"),
+    *("attention", "attention_normalizer", "attentional_layer", "initial_state"),
 )
 
 # What training fills in where it is left open: a run holds the numbers.
@@ -310,7 +384,8 @@ def checked(field: dataclasses.Field, value: Any) -> Any:
     if choices and value not in choices:
         raise UserError(f"{flag}: must be one of {', '.join(choices)}. {received}")
     if kind is str and (not value or "\0" in value):
-        raise UserError(f"{flag}: must be a path. {received}")
+        what = "a path" if field.metadata["metavar"] in ("PATH", "RUN") else "a text"
+        raise UserError(f"{flag}: must be {what}. {received}")
     if kind is float and not abs(value) <= _LARGEST_FLOAT:
         raise UserError(f"{flag}: must be finite. {received}")
     if kind is int and value > _LARGEST_INT:
@@ -337,11 +412,12 @@ def type_of(field: dataclasses.Field) -> tuple[type, bool]:
     return hint, False
 
 
-def read_config_file(path: str | pathlib.Path) -> dict:
+def read_config_file(path: str | pathlib.Path, beside: Collection[str] = ()) -> dict:
     """The fields that a JSON file gives, each checked by itself.
 
     Args:
         path: A JSON file of one object, whose keys are fields of `Config`; UTF-8.
+        beside: Keys that are no fields, which the caller checks.
 
     Raises:
         UserError: the file is missing, is not a JSON object, names a field twice or one that this
@@ -362,20 +438,34 @@ def read_config_file(path: str | pathlib.Path) -> dict:
         raise UserError(f"{path}: cannot be read as options: {error}") from None
     if not isinstance(fields, dict):
         raise UserError(f"{path}: must hold one JSON object with the options as keys")
-    known = {field.name for field in dataclasses.fields(Config)}
-    unknown = sorted(set(fields) - known)
+    check_fields(fields, str(path), beside)
+    return fields
+
+
+def check_fields(fields: dict, where: str, beside: Collection[str] = ()) -> None:
+    """Whether all keys are fields of `Config`, with values that they may have.
+
+    Args:
+        fields: What a file gives.
+        where: Begins the error's line.
+        beside: Keys that are no fields.
+
+    Raises:
+        UserError: one is unknown, or a value is not allowed.
+    """
+    of_config = {field.name: field for field in dataclasses.fields(Config)}
+    unknown = sorted(set(fields) - set(of_config) - set(beside))
     if unknown:
         raise UserError(
-            f"{path}: has an option that this version does not know: {', '.join(unknown)}; "
+            f"{where}: has an option that this version does not know: {', '.join(unknown)}; "
             "remove it, or use the version of the program that wrote the file"
         )
-    for field in dataclasses.fields(Config):
-        if field.name in fields:
+    for name, field in of_config.items():
+        if name in fields:
             try:
-                checked(field, fields[field.name])
+                checked(field, fields[name])
             except UserError as error:
-                raise UserError(f"{path}: {error}") from None
-    return fields
+                raise UserError(f"{where}: {error}") from None
 
 
 class _Repeated(Exception):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from keras_attention.config import (
     DEFAULT_CLIPNORM,
+    FREEZABLE,
     RESOLVED_FIELDS,
     Config,
     flag_of,
@@ -49,6 +50,9 @@ def configs(draw):
     options["learning_rate"] = options["learning_rate"] or 0.1
     options["overwrite"] &= not options["resume"]
     options["joint"] &= options["source_tokens"] == options["target_tokens"] == "subword"
+    if options["freeze"] is not None:
+        parts = draw(st.lists(st.sampled_from(FREEZABLE), min_size=1))
+        options |= {"freeze": ",".join(parts), "init_from": options["init_from"] or "runs/first"}
     if options["attention"] in ("none", "peeky"):
         options |= {"attentional_layer": False, "attention_normalizer": "softmax"}
     return Config(**options)

@@ -26,13 +26,14 @@ import shutil
 import sys
 import tempfile
 
-# All files are written into a folder of their own; the data come from the clone of the project.
+# All files are written into a folder of their own; the data come from the clone of the project,
+# and so does the package where none is installed.
 here = pathlib.Path.cwd()
 root = next(folder for folder in (here, *here.parents) if (folder / "data" / "dates").is_dir())
-sys.path.insert(0, str(root))
+sys.path.append(str(root))
 os.chdir(tempfile.mkdtemp())
 shutil.copytree(root / "data", "data");"""
-MARK = re.compile(r"^<!-- (?:not run|shortened in tests): .*-->\n", re.M)
+MARK = re.compile(r"^<!-- (?:not run|shortened in tests|site): .*-->\n", re.M)
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>|</details>")
 MATH = re.compile(r"^```math\n(.*?)^```$", re.M | re.S)
 PAGE_LINK = re.compile(r"\]\((\d+-[\w-]+|README)\.md(#[^)]*)?\)")

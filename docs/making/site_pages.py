@@ -13,9 +13,22 @@ import re
 
 from latex2mathml.converter import convert
 
+from keras_attention.datasets.known import SAMPLE_SOURCES
+from keras_attention.pairs.pair_files import read_pairs
+from keras_attention.web import what_if
+
 DOCS = pathlib.Path(__file__).resolve().parents[1]
 MATH = re.compile(r"^```math\n(.*?)^```$", re.M | re.S)
 MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.M | re.S)
+WHAT_IF = re.compile(r"^<!-- site: what-if (\w+) -->$", re.M)
+# The models inside the what-if page: the default run on dates, and a smaller one to set beside it.
+MODELS = DOCS / "making" / "what_if_models"
+FRAME_TITLES = {
+    "en": "What if the model looked elsewhere?",
+    "ko": "모델이 다른 곳을 본다면?",
+}
+OPEN_ALONE = {"en": "Open it on a page of its own", "ko": "따로 열기"}
+EXAMPLES = 30
 MARK = re.compile(r"^<!-- (?:not run|shortened in tests): .*-->\n", re.M)
 LINK = re.compile(
     r"(?<!!)\[([^\]\n]*(?:\n[^\]\n]*)?)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)]*)?\)"
@@ -52,6 +65,26 @@ def diagram(text: str) -> str:
     return f'<div class="diagram">{"".join(rows)}</div>'
 
 
+def what_if_frame(language: str, root: str) -> str:
+    """The what-if page inside of another; `root` leads from there to the first folder."""
+    address = f"{root}what-if.html#language={language}"
+    return (
+        f'<iframe class="what-if" src="{address}" title="{FRAME_TITLES[language]}" '
+        'loading="lazy"></iframe>\n'
+        f'<p><a href="{address}">{OPEN_ALONE[language]}</a></p>'
+    )
+
+
+def on_post_build(config, **_) -> None:
+    """Called by MkDocs at the end: writes the what-if page, which is no page of its own."""
+    files = sorted(MODELS.glob("*.safetensors"))
+    samples = [text for texts in SAMPLE_SOURCES.values() for text in texts[:5]]
+    dates = read_pairs(DOCS.parent / "data" / "dates" / "test.tsv")[:EXAMPLES]
+    sources = [*samples, *(pair.source for pair in dates)]
+    page = what_if.render([(file.stem, file.read_bytes()) for file in files], sources, "given")
+    (pathlib.Path(config["site_dir"]) / "what-if.html").write_text(page, encoding="utf-8")
+
+
 def on_page_markdown(markdown: str, page, **_) -> str:
     """Called by MkDocs with each page's text."""
     folder = (DOCS / page.file.src_path).parent
@@ -65,6 +98,8 @@ def on_page_markdown(markdown: str, page, **_) -> str:
         return match[0]
 
     markdown = MARK.sub("", markdown)
+    root = "../" * page.file.src_path.count("/")
+    markdown = WHAT_IF.sub(lambda match: what_if_frame(match[1], root), markdown)
     markdown = MATH.sub(
         lambda match: f'<div class="equation">{convert(match[1].strip(), display="block")}</div>',
         markdown,

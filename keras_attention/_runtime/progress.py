@@ -19,6 +19,7 @@ class ProgressLines:
         log: Takes each line.
         done: Steps that were made before.
         clock: Seconds from any beginning.
+        unit: What a step is called.
     """
 
     def __init__(
@@ -27,11 +28,13 @@ class ProgressLines:
         log: Callable[[str], None],
         done: int = 0,
         clock: Callable[[], float] = time.monotonic,
+        unit: str = "step",
     ):
         self._total, self._log, self._before, self._clock = total, log, done, clock
+        self._unit = unit
         self._started = self._last = clock()
 
-    def tell(self, done: int, what: str) -> None:
+    def tell(self, done: int, what: str = "") -> None:
         """Logs a line if it is time for one.
 
         Args:
@@ -43,8 +46,19 @@ class ProgressLines:
         if now - self._last < EVERY or here < 1:
             return
         self._last = now
-        left = (now - self._started) / here * max(self._total - done, 0)
-        self._log(f"  step {done:,} of {self._total:,}, {what}, about {duration(left)} left")
+        between = f", {what}" if what else ""
+        left = duration(self.seconds_left(done, now))
+        self._log(f"  {self._unit} {done:,} of {self._total:,}{between}, about {left} left")
+
+    def seconds_left(self, done: int, now: float | None = None) -> float:
+        """An estimate, once a step was made here.
+
+        Args:
+            done: Steps made, those before included.
+            now: By the clock; read from it where None.
+        """
+        passed = (self._clock() if now is None else now) - self._started
+        return passed / max(done - self._before, 1) * max(self._total - done, 0)
 
 
 def duration(seconds: float) -> str:

@@ -40,6 +40,7 @@ def survey(
     config: Config,
     block_size: int,
     learned: tuple[Vocabulary | None, Vocabulary | None] = (None, None),
+    kept: tuple[Vocabulary, Vocabulary] | None = None,
 ) -> Survey:
     """Reads all pairs once, a block at a time.
 
@@ -47,7 +48,9 @@ def survey(
         pairs: At least one.
         config: Says what a token is and how large a batch is.
         block_size: Pairs that are batched together, see `input_pipeline.training_batches`.
-        learned: The vocabularies of the sides whose tokens are subwords, which stay as they are.
+        learned: The vocabularies of the sides whose tokens are subwords. They stay as they are,
+            unless `kept` is given: then characters that no piece has become pieces.
+        kept: Vocabularies whose tokens are known as well, whether they occur or not.
     """
     cut = (
         learned[0] or Vocabulary(config.source_tokens, (), config.source_form),
@@ -70,7 +73,13 @@ def survey(
         sources, targets = map(np.array, lengths)
         batches += len(rows_by_length(sources, targets, config.batch_size, order))
     source, target = (
-        dataclasses.replace(side, tokens=tuple(sorted(found))) if before is None else before
-        for before, side, found in zip(learned, cut, tokens, strict=True)
+        before
+        if before is not None and kept is None
+        else dataclasses.replace(side, tokens=tuple(sorted(found | known)))
+        for before, side, found, known in zip(learned, cut, tokens, _tokens_of(kept), strict=True)
     )
     return Survey(source, target, count, longest, batches, digest.hexdigest())
+
+
+def _tokens_of(kept: tuple[Vocabulary, Vocabulary] | None) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(side.tokens) for side in kept) if kept else (frozenset(), frozenset())

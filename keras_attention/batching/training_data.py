@@ -42,7 +42,9 @@ def prepare(
     Args:
         splits: At least one pair in each part.
         config: Says what a token is, how large a batch is and how many streamed pairs make a block.
-        known: The vocabularies of a run that goes on: its subwords are not learned again.
+        known: The vocabularies of a run that goes on, or that the training starts from: subwords
+            are not learned again. With `config.init_from` all their tokens are kept, and the tokens
+            of the pairs are added: of a side of subwords the single characters that no piece has.
 
     Raises:
         UserError: subwords are asked for, and are fewer than the characters that occur, or the
@@ -50,7 +52,8 @@ def prepare(
     """
     pairs = splits.train
     block_size = config.shuffle_buffer if isinstance(pairs, PairStream) else len(pairs)
-    found = survey(pairs, config, block_size, _subwords(pairs, config, known))
+    kept = known if config.init_from else None
+    found = survey(pairs, config, block_size, _subwords(pairs, config, known), kept)
     train: EncodedPairs | StreamedPairs
     if isinstance(pairs, PairStream):
         train = StreamedPairs(pairs.shuffled, found.source, found.target, block_size)

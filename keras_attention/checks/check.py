@@ -8,7 +8,7 @@ import pathlib
 import statistics
 from collections.abc import Sequence
 
-from keras_attention.checks import character_rules, form_rules, pair_rules
+from keras_attention.checks import character_rules, form_rules, pair_rules, word_rules
 from keras_attention.checks.findings import Finding, Part, Place, Rule, Severity, number_of
 from keras_attention.checks.places import PlacesInFiles
 from keras_attention.errors import UserError
@@ -27,6 +27,7 @@ _QUICK_RULES: tuple[Rule, ...] = (
     pair_rules.longest_output,
     pair_rules.leaks,
     pair_rules.unseen_tokens,
+    word_rules.rare_words,
 )
 _RULES: tuple[Rule, ...] = (
     *_QUICK_RULES,

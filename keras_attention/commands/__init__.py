@@ -38,11 +38,13 @@ VERBS = {
     "evaluate": "MODEL DATA.tsv",
     "check": "DATA",
     "convert": "FILE [TARGET] --out FILE.tsv",
+    "label": "MODEL WORDS --min-confidence P [--out FILE.tsv]",
     "plot": "MODEL TEXT [--out FILE]",
     "view": "MODEL [DATA.tsv] [--out FILE.html]",
     "compare": "[--data PATH] [--out DIR]",
     "explain": "RUN [DATA.tsv] [--out DIR] [--only PART] [--train-baselines]",
-    "export": "RUN [--out EXPORT]",
+    "export": "RUN [--out EXPORT] [--exceptions FILE] [--against EXPORT --data FILE]",
+    "rollback": "EXPORT",
     "serve": "EXPORT [--port 8501]",
 }
 
@@ -82,8 +84,13 @@ def load_translator(path: str, engine: str | None = None):
     if needs_tensorflow(path, engine):
         divide_cores()
         import_tensorflow_quietly()
-    joined = "," in path and not os.path.exists(path)
-    return Translator.load(path.split(",") if joined else path, engine)
+    paths = members_of(path)
+    return Translator.load(path if paths is None else paths, engine)
+
+
+def members_of(path: str) -> list[str] | None:
+    """The runs of an ensemble, which commas join; None where the path is one model's."""
+    return path.split(",") if "," in path and not os.path.exists(path) else None
 
 
 def load_attention_translator(path: str, verb: str, engine: str | None = None):
@@ -106,15 +113,15 @@ def texts_of_arguments(arguments: Sequence[str]) -> list[str]:
     return list(repaired(map(argument_bytes, arguments), lambda i: f"TEXT {i + 1}", stacklevel=3))
 
 
-def check_beam_width(width: int) -> None:
-    """Raises UserError for a `--beam-width` that `Translator.translate` does not take."""
+def check_beam_width(width: int, option: str = "--beam-width") -> None:
+    """Raises UserError for a number of hypotheses that `Translator.translate` does not take."""
     from keras_attention.readers.translator import WHY_NOT_WIDER, WIDEST_BEAM
 
     if width < 1:
-        raise UserError(f"--beam-width: must be at least 1. Received: {width}")
+        raise UserError(f"{option}: must be at least 1. Received: {width}")
     if width > WIDEST_BEAM:
         raise UserError(
-            f"--beam-width: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
+            f"{option}: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
         )
 
 

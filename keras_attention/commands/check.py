@@ -6,13 +6,19 @@ import sys
 
 from keras_attention.checks.check import check_data
 from keras_attention.commands import verb_parser
+from keras_attention.text.tokens import KINDS
 
 
 def run(arguments: list[str]) -> None:
     parser = verb_parser("check", __doc__ + "\nExit status 1 where training would refuse it.")
     parser.add_argument("data", metavar="DATA", help="the file or folder")
-    parser.add_argument("--source-tokens", choices=("char", "word"), default="char")
-    parser.add_argument("--target-tokens", choices=("char", "word"), default="char")
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-tokens",
+            choices=KINDS,
+            default="char",
+            help=f"what a {side} is to be cut into (default: char)",
+        )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     report = check_data(options.data, options.source_tokens, options.target_tokens)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from keras_attention._runtime.progress import ProgressLines, duration
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
 from keras_attention.config import Config
@@ -51,7 +52,7 @@ def run(arguments: list[str]) -> None:
                 chosen,
                 options.seed,
                 parts=(options.only,) if options.only else PARTS,
-                progress=_show_progress,
+                progress=_ShownProgress(),
                 splits=splits,
             )
         write_report(report, out)
@@ -132,16 +133,26 @@ def _name(path: str) -> str:
     return pathlib.Path(path).resolve().name
 
 
-def _show_progress(part: str, done: int, total: int) -> None:
-    """A bar that fills on a terminal, one line for each part elsewhere."""
-    if sys.stderr.isatty():
-        filled = BAR * done // max(total, 1)
-        end = "\n" if done >= total else ""
-        print(
-            f"\r{part:>14} {'█' * filled}{'░' * (BAR - filled)} {done}/{total}",
-            end=end,
-            file=sys.stderr,
-            flush=True,
-        )
-    elif done >= total:
-        print(f"{part}: done", file=sys.stderr, flush=True)
+class _ShownProgress:
+    """A bar that fills on a terminal; elsewhere a line now and then, and one for each part."""
+
+    def __init__(self):
+        self._lines: dict[str, ProgressLines] = {}
+
+    def __call__(self, part: str, done: int, total: int) -> None:
+        lines = self._lines.setdefault(part, ProgressLines(total, self._tell, unit=f"{part}:"))
+        if sys.stderr.isatty():
+            filled = BAR * done // max(total, 1)
+            left = f" about {duration(lines.seconds_left(done))} left" if done < total else ""
+            self._tell(
+                f"\r{part:>14} {'█' * filled}{'░' * (BAR - filled)} {done}/{total}{left:<20}",
+                "\n" if done >= total else "",
+            )
+        elif done >= total:
+            self._tell(f"{part}: done")
+        else:
+            lines.tell(done)
+
+    @staticmethod
+    def _tell(text: str, end: str = "\n") -> None:
+        print(text, end=end, file=sys.stderr, flush=True)

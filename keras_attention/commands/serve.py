@@ -11,7 +11,7 @@ import socket
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import verb_parser
 from keras_attention.errors import UserError
-from keras_attention.folders.export_layout import read_manifest
+from keras_attention.folders.export_layout import LARGEST_VERSION, read_manifest
 from keras_attention.pairs.pair_files import read_pairs
 from keras_attention.serving.listening import is_loopback, listen
 
@@ -70,7 +70,8 @@ def _serve(options: argparse.Namespace, examples: dict | None, listening: socket
         timeout=options.timeout,
         access_log=not options.no_access_log,
         json_log=options.json_log,
-        labels=tuple(options.label),
+        labels=tuple(label for label in options.label if "=" not in label),
+        pinned=_pinned(options.label),
         abstain_below=options.min_confidence,
         settings=settings,
     )
@@ -106,8 +107,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         "--label",
         action="append",
         default=[],
-        metavar="NAME",
-        help="lets requests ask for the served version as /labels/NAME; may be repeated",
+        metavar="NAME[=VERSION]",
+        help="lets requests ask for the served version as /labels/NAME, or for VERSION, which is "
+        "then served beside the newest; may be repeated",
     )
     parser.add_argument("--cors", action="store_true", help="let pages of other origins ask")
     parser.add_argument(
@@ -121,6 +123,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if not 0 <= options.port <= 65535:
         raise UserError(f"--port: must be between 0 and 65535. Received: {options.port}")
+    _pinned(options.label)
     if not 0 <= options.min_confidence <= 1:
         raise UserError(
             f"--min-confidence: must be between 0 and 1. Received: {options.min_confidence:g}"
@@ -130,3 +133,23 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         if not 0 < value < math.inf:
             raise UserError(f"{flag}: must be a finite number greater than 0. Received: {value:g}")
     return options
+
+
+def _pinned(labels: list[str]) -> dict[str, int]:
+    """The labels that name a version.
+
+    Raises:
+        UserError: what stands behind the equals sign is no version, or a label is given twice.
+    """
+    found: dict[str, int] = {}
+    names = [label.partition("=")[0] for label in labels]
+    for label, name in zip(labels, names, strict=True):
+        number = label.partition("=")[2]
+        if names.count(name) > 1 or not name:
+            raise UserError(f"--label: must be names that differ. Received: {' '.join(labels)}")
+        if "=" in label:
+            is_number = number.isascii() and number.isdecimal()
+            if not is_number or len(number) > len(str(LARGEST_VERSION)):
+                raise UserError(f"--label: must be NAME or NAME=VERSION. Received: {label}")
+            found[name] = int(number)
+    return found

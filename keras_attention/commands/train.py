@@ -18,31 +18,43 @@ from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention._runtime.threads import divide_cores
 from keras_attention.checks.check import quick_findings
-from keras_attention.commands.training_options import parse_training_config
-from keras_attention.config import DEFAULT_DATA
+from keras_attention.commands.options.training_options import parse_training_options
+from keras_attention.config import DEFAULT_DATA, load_config
 from keras_attention.errors import UserError
+from keras_attention.evaluation.reports.card import Card
+from keras_attention.folders.card_file import CARD, write_card
 from keras_attention.folders.run_folder import (
     ATTENTION,
+    CONFIG,
+    VOCABULARY,
     check_startable,
     is_run,
     resumption_of,
     write_metrics,
 )
 from keras_attention.pairs.splits import Splits, open_splits
+from keras_attention.text.vocabulary import load_vocabularies
 from keras_attention.training.cluster import task_of_environment
-from keras_attention.training.resumption import finished_metrics
+from keras_attention.training.resumption import check_warm_start, finished_metrics
 
 PLOTTED = 6
 
 
 def run(arguments: list[str]) -> None:
     started = time.monotonic()
-    config = parse_training_config(arguments, __doc__)
+    options = parse_training_options(arguments, __doc__)
+    config = options.config()
     # The data first: a mistake in them leaves no empty run folder behind.
     _check_default_data(config.data)
     kinds = config.source_tokens, config.target_tokens
     splits = open_splits(config.data, config.seed, *kinds, in_memory=config.shuffle_buffer)
+    # Of streamed pairs nobody knows more than that they are more than fit into memory.
+    pairs = len(splits.train) if isinstance(splits, Splits) else config.shuffle_buffer + 1
+    config = options.config(pairs)
     task = task_of_environment()
+    if task.is_chief and (by_size := options.chosen_by_size(pairs)):
+        told = ", ".join(f"{name} {value}" for name, value in by_size.items())
+        print(f"{options.path}, by the number of pairs: {told}")
     if task.is_chief:
         with folder_lock(config.out):
             test = _train_run(config, splits, task, started)
@@ -56,6 +68,7 @@ def run(arguments: list[str]) -> None:
 def _train_run(config, splits, task, started: float) -> dict:
     """The test's metrics of the run in `config.out`, trained unless it is finished already."""
     check_startable(config)
+    check_warm_start(config)
     if isinstance(splits, Splits):  # to look at more would take the memory after all
         kinds = config.source_tokens, config.target_tokens
         for finding in quick_findings(splits, *kinds, config.source_form, config.data):
@@ -70,8 +83,18 @@ def _train_run(config, splits, task, started: float) -> dict:
         if is_run(config.out):
             stop.add_note(f"go on with `{resumption_of(config.out)}`")
         raise
+    _write_card(config.out, metrics)
     write_metrics(config.out, metrics)
     return metrics["test"]
+
+
+def _write_card(out: str, metrics: dict) -> None:
+    vocabularies = load_vocabularies(pathlib.Path(out) / VOCABULARY)
+    tokens = len(vocabularies[0].tokens), len(vocabularies[1].tokens)
+    config = load_config(pathlib.Path(out) / CONFIG)
+    card = Card(pathlib.Path(out).resolve().name, config, metrics, tokens)
+    if not write_card(out, card.to_markdown()):
+        print(f"{out}: has a {CARD} of its own, so no model card is written")
 
 
 def _check_default_data(data: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import pathlib
 
@@ -22,6 +23,9 @@ from keras_attention.pairs.pair_files import read_pairs
 
 EXAMPLES = 200
 LIVE = "With --live EXPORT --out FOLDER: a static site that answers as one types, model included."
+# What the page with the model inside is called, and how many examples it judges when it opens.
+WHAT_IF = "what-if.html"
+WHAT_IF_EXAMPLES = 60
 
 
 def run(arguments: list[str]) -> None:
@@ -36,17 +40,36 @@ def run(arguments: list[str]) -> None:
     parser.add_argument(
         "--examples",
         type=int,
-        default=EXAMPLES,
         metavar="N",
-        help=f"pairs of DATA.tsv, from its start (default: {EXAMPLES})",
+        help=f"pairs of DATA.tsv, from its start (default: {EXAMPLES}; with --what-if "
+        f"{WHAT_IF_EXAMPLES})",
     )
     parser.add_argument(
-        "--out", default="attention.html", metavar="FILE.html", help="default: attention.html"
+        "--out",
+        metavar="FILE.html",
+        help=f"default: attention.html; with --what-if {WHAT_IF}",
+    )
+    parser.add_argument(
+        "--what-if",
+        action="store_true",
+        help="a page with the model of the export MODEL inside: move weights, hide tokens, force "
+        "the beginning of the answer, and see the answer change",
+    )
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="EXPORT",
+        help="with --what-if: another model, which answers beside the first; repeatable",
     )
     add_engine_option(parser)
     options = parser.parse_args(arguments)
-    if options.examples < 1:
+    if options.examples is not None and options.examples < 1:
         raise UserError(f"--examples: must be at least 1. Received: {options.examples}")
+    if options.what_if:
+        return _write_what_if(options)
+    if options.beside:
+        raise UserError("--beside: shows a second model with --what-if alone; add --what-if")
     if not (options.data or options.text):
         raise UserError("--text: give at least one text, or a DATA.tsv, to show")
     translator = load_attention_translator(options.model, "view", options.engine)
@@ -58,7 +81,7 @@ def run(arguments: list[str]) -> None:
     if options.data:
         read = read_pairs(options.data, translator.source_kind, translator.target_kind)
         answers = Answers(read)
-        pairs = read[: options.examples]
+        pairs = read[: options.examples or EXAMPLES]
     sources = [*texts, *(pair.source for pair in pairs)]
     translations = translator.translate(sources)
     # An answer is right if any line of the file asks for it, and has that line's alignment.
@@ -76,13 +99,38 @@ def run(arguments: list[str]) -> None:
         }
         for source, pair, translation in zip(sources, references, translations, strict=True)
     ]
-    out = pathlib.Path(options.out)
+    page = render(examples, title=f"Attention of {pathlib.Path(options.model).name}")
+    _write_page(options.out or "attention.html", page)
+
+
+def _write_page(path: str, page: str) -> None:
+    out = pathlib.Path(path)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_text(out, render(examples, title=f"Attention of {pathlib.Path(options.model).name}"))
+        write_text(out, page)
     except OSError as error:
         raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     print(out)
+
+
+def _write_what_if(options: argparse.Namespace) -> None:
+    """Sources to open on: those named, else the project's own that the model is sure of."""
+    from keras_attention.readers.engine_reader import EngineReader
+    from keras_attention.web import what_if
+    from keras_attention.web.live_page import sure_examples
+
+    exports = [pathlib.Path(path) for path in (options.model, *options.beside)]
+    models = [what_if.read_model(export) for export in exports]
+    reader = EngineReader.load_export(exports[0])
+    sources = texts_of_arguments(options.text)
+    if options.data:
+        read = read_pairs(options.data, reader.source_kind, reader.target_kind)
+        sources += [pair.source for pair in read[: options.examples or WHAT_IF_EXAMPLES]]
+    if not sources:
+        sure = sure_examples(lambda texts: [t.confidence for t in reader.translate_batch(texts)])
+        sources = [text for texts in sure.values() for text in texts]
+    order = "suspicious" if options.data else "given"
+    _write_page(options.out or WHAT_IF, what_if.render(models, sources, order))
 
 
 def _links(pair: Pair | None, translation) -> tuple[Link, ...] | None:

@@ -33,6 +33,7 @@ def run(arguments: list[str]) -> None:
             f"{export}: is of a model without attention, so there is nothing to view; train one "
             "with --attention dot"
         )
+    from keras_attention.readers.exceptions import exceptions_of_export
     from keras_attention.web import live_page
 
     litert_js = live_page.find_litert_js(options.litert_js)
@@ -42,7 +43,8 @@ def run(arguments: list[str]) -> None:
     else:
         examples = _sure_examples(export / LITERT / f"{manifest['name']}.tflite")
     out = pathlib.Path(options.out)
-    sizes = live_page.write_static_site(export, manifest, examples, litert_js, out)
+    exceptions = exceptions_of_export(export)
+    sizes = live_page.write_static_site(export, manifest, examples, litert_js, out, exceptions)
     megabytes = {name: f"{size / 1e6:.1f} MB" for name, size in sizes.items()}
     print(out)
     print(

@@ -10,9 +10,11 @@ import itertools
 import json
 import pathlib
 import statistics
+import time
 from collections.abc import Callable, Sequence
 
 from keras_attention._runtime.files import write_text
+from keras_attention._runtime.progress import duration
 from keras_attention.config import Config
 from keras_attention.datasets.string_tasks import TASKS, generate
 from keras_attention.evaluation.evaluation import Evaluation
@@ -137,9 +139,14 @@ def compare(
     """
     planned = [(task, model, seed) for task in tasks for model in task.models for seed in seeds]
     fingerprints = {task.name: fingerprint_of_splits(task.splits) for task in tasks}
-    results = []
+    results: list[Result] = []
+    spent: list[float] = []  # seconds of each training of this process
     for number, (task, model, seed) in enumerate(planned, 1):
-        log(f"[{number}/{len(planned)}] {task.name}: {model.name}, seed {seed}")
+        left = ""
+        if spent:
+            rest = statistics.fmean(spent) * (len(planned) - number + 1)
+            left = f", about {duration(rest)} left in all"
+        log(f"[{number}/{len(planned)}] {task.name}: {model.name}, seed {seed}{left}")
         folder = run_folder_of(out, task.name, model.name, seed)
         config = Config(
             **{**task.options, **model.options}, seed=seed, out=str(folder), resume=True
@@ -150,7 +157,9 @@ def compare(
         if done.is_file():
             read_progress_of(folder / CHECKPOINT, config.data, fingerprints[task.name])
         else:
+            started = time.monotonic()
             result = _train_one(config, task, model, log)
+            spent.append(time.monotonic() - started)
             write_text(done, json.dumps(dataclasses.asdict(result), indent=1) + "\n")
         results.append(Result(**json.loads(done.read_text(encoding="utf-8"))))
         log(f"  exact match on test: {results[-1].exact_match:.4f}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
 from keras_attention._runtime.command_line import Parser
-from keras_attention._runtime.files import make_folder
+from keras_attention._runtime.lock import folder_lock
 from keras_attention.errors import UserError
 from keras_attention.pairs.pair_files import write_pairs
 from keras_attention.pairs.splits import Splits
@@ -31,19 +31,19 @@ def run(module: str, out: str, generate: Callable[[int], Splits], arguments: lis
     """`python -m keras_attention.datasets.MODULE --out FOLDER --seed N`.
 
     Raises:
-        UserError: an unknown option, or a folder that cannot be written to.
+        UserError: an unknown option, or a folder that cannot be written to or is being written to.
     """
     prog = f"python -m keras_attention.datasets.{module}"
     parser = Parser(prog=prog, description=f"Writes {out} again.")
     parser.add_argument("--out", default=out, metavar="FOLDER", help=f"default: {out}")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     options = parser.parse_args(arguments)
-    folder = make_folder(options.out)
-    splits = generate(options.seed)
-    for name, pairs in splits._asdict().items():
-        path = folder / f"{name}.tsv"
-        try:
-            write_pairs(path, pairs)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+    with folder_lock(options.out) as folder:
+        splits = generate(options.seed)
+        for name, pairs in splits._asdict().items():
+            path = folder / f"{name}.tsv"
+            try:
+                write_pairs(path, pairs)
+            except OSError as error:
+                raise UserError(f"{path}: cannot be written: {error.strerror}") from None
     print(*(f"{name} {len(pairs)}" for name, pairs in splits._asdict().items()), sep="\n")

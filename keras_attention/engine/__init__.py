@@ -11,7 +11,8 @@ Read in this order, it is also the shortest complete description of the model:
 7. `search`        steps into answers: greedy and beam search
 8. `ensemble`      several models as one
 9. `calibration`   the score of an answer into the probability that it is right
-10. `blas`         one BLAS thread a call, since whole batches run side by side
+10. `edits`        answers under other weights, a given beginning, tokens unseen
+11. `blas`         one BLAS thread a call, since whole batches run side by side
 
 Letters in shape comments: n sources (rows), k hypotheses of each, r = n · k, S source length,
 T longest output, E embedding size, U units, u units of one direction, d directions, G gates,

@@ -6,6 +6,7 @@ The same three equations as in `layers.attention`, where the papers are named.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,6 +18,7 @@ MASKED = np.float32(-1e30)
 # and memory stays bounded.
 ADDITIVE_AT_ONCE = 1 << 18
 FEW_NUMBERS = 1 << 9
+Change = Callable[[np.ndarray, Callable[[np.ndarray], np.ndarray]], np.ndarray]
 
 
 class Attention:
@@ -47,13 +49,20 @@ class Attention:
         """What the queries of all steps are compared with, `(n, S, U)`."""
         return np.matmul(outputs, self._key_kernel) if self._score == "additive" else outputs
 
-    def weights(self, query: np.ndarray, keys: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    def weights(
+        self,
+        query: np.ndarray,
+        keys: np.ndarray,
+        mask: np.ndarray | None,
+        change: Change | None = None,
+    ) -> np.ndarray:
         """Equations 1 and 2: scores, and their softmax (or sparsemax, entmax) over the source.
 
         Args:
             query: `(r, U)`, the decoder's hidden states, k rows for each source.
             keys: `(n, S, U)`, see `keys`.
             mask: `(n, 1, S)` of `mask_of`, or None.
+            change: Instead of the softmax: makes weights from the scores `(n, k, S)` and it.
 
         Returns:
             `(n, k, S)`; rows sum to 1. (Those of an empty source are uniform.)
@@ -61,7 +70,7 @@ class Attention:
         scores = self._scores(query.reshape(len(keys), -1, query.shape[-1]), keys)
         if mask is not None:
             scores += mask
-        return self._normalise(scores)
+        return change(scores, self._normalise) if change else self._normalise(scores)
 
     def _scores(self, query: np.ndarray, keys: np.ndarray) -> np.ndarray:
         if self._score == "additive":

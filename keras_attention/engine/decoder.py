@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.attention import Attention, largest, mask_of
+from keras_attention.engine.attention import Attention, Change, largest, mask_of
 from keras_attention.engine.cells import CELLS, Buffer, Cell, TokenTable
 from keras_attention.engine.encoder import Encoded, Encoder
 
@@ -166,18 +166,21 @@ class Progress:
         units = model.architecture.units
         self._x, self._scratch = (Buffer(cell, 1, rows, units) for _ in range(2))
 
-    def advance(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    def advance(
+        self, tokens: np.ndarray, change: Change | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """One step.
 
         Args:
             tokens: int `(r,)`, what was said last.
+            change: Other attention weights than the model's own, see `Attention.weights`.
 
         Returns:
             Logits `(r, V)` of the next token, whose softmax are its probabilities, and attention
             weights `(r, S)` or None.
         """
         hidden = self._recur(tokens)  # (r, U)
-        features, weights = self._look(hidden)  # (r, V or U)
+        features, weights = self._look(hidden, change)  # (r, V or U)
         model = self._model
         if model.architecture.attentional_layer:
             features = np.matmul(np.tanh(features, out=features), model.affine)
@@ -208,12 +211,15 @@ class Progress:
             below = states[0]
         return below[0]
 
-    def _look(self, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    def _look(
+        self, hidden: np.ndarray, change: Change | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Hidden states `(r, U)` into what the read-out begins with, and attention weights."""
         model, attended = self._model, self._attended
         features = np.matmul(hidden, model.from_state)
         if attended is not None:
-            weights = attended.attention.weights(hidden, attended.keys, attended.mask)  # (n, k, S)
+            attend = attended.attention.weights
+            weights = attend(hidden, attended.keys, attended.mask, change)  # (n, k, S)
             if attended.empty is not None:
                 weights[attended.empty] = 0.0
             context = np.matmul(weights, attended.values).reshape(len(hidden), -1)

@@ -20,27 +20,31 @@ class CoveragePoint:
         coverage: Share of the sources that are answered.
         min_confidence: The least confidence among those answers.
         exact_match: Share of those answers that are right.
+        quality: Their mean quality, see `sentences.qualities`; None where confidence is not of it.
+            1 minus it is the risk at this coverage.
     """
 
     coverage: float
     min_confidence: float
     exact_match: float
+    quality: float | None = None
 
 
-def expected_calibration_error(confidences: Sequence[float], right: Sequence[bool]) -> float:
-    """Mean distance between how sure a model was and how often it was right.
+def expected_calibration_error(confidences: Sequence[float], outcomes: Sequence[float]) -> float:
+    """Mean distance between how sure a model was and how often it was right, or how good.
 
     Answers are put into `BINS` bins of equal width by confidence; a bin's distance is that of its
-    mean confidence from its share of right answers, and counts by the number of its answers.
+    mean confidence from its share of right answers, or from their mean quality, and counts by the
+    number of its answers.
 
     Args:
         confidences: One for each answer, in 0..1.
-        right: Whether each answer was right, as many.
+        outcomes: Whether each answer was right, or its quality in 0..1; as many.
 
     Raises:
         ValueError: the two differ in number, or there are none.
     """
-    sure, hits = _checked(confidences, right)
+    sure, hits = _checked(confidences, outcomes)
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
     gaps = np.bincount(bins, weights=sure - hits, minlength=BINS)
     return float(np.abs(gaps).sum() / len(hits))
@@ -73,8 +77,9 @@ def accuracy_coverage(
     confidences: Sequence[float],
     right: Sequence[bool],
     coverages: Sequence[float] = COVERAGES,
+    qualities: Sequence[float] = (),
 ) -> tuple[CoveragePoint, ...]:
-    """Exact match among the surest answers, at each coverage.
+    """Exact match among the surest answers, at each coverage, and their mean quality.
 
     Answers as sure as the last one of a coverage are answered too: they cannot be told apart.
 
@@ -82,18 +87,25 @@ def accuracy_coverage(
         confidences: One for each answer, in 0..1.
         right: Whether each answer was right, as many.
         coverages: Shares of the answers, above 0 and up to 1.
+        qualities: Of each answer, in 0..1, or none at all.
 
     Raises:
-        ValueError: the two differ in number, or there are none.
+        ValueError: the lists differ in number, or there are none.
     """
     sure, hits = _checked(confidences, right)
+    worth = _checked(confidences, qualities)[1] if len(qualities) else None
     falling = np.sort(sure)[::-1]
     points = []
     for coverage in coverages:
         least = falling[max(round(coverage * len(hits)), 1) - 1]
         answered = sure >= least
         points.append(
-            CoveragePoint(float(answered.mean()), float(least), float(hits[answered].mean()))
+            CoveragePoint(
+                float(answered.mean()),
+                float(least),
+                float(hits[answered].mean()),
+                None if worth is None else float(worth[answered].mean()),
+            )
         )
     return tuple(points)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from keras_attention.engine.calibration import Calibration, reservation
+from keras_attention.engine.calibration import MEANINGS, Calibration, Meaning, reservation
 from keras_attention.evaluation.attention_spread import AttentionSpread, attention_spread
 from keras_attention.evaluation.calibration_fit import fit
 from keras_attention.evaluation.confidence import (
@@ -16,6 +16,7 @@ from keras_attention.evaluation.confidence import (
     expected_calibration_error,
 )
 from keras_attention.evaluation.metrics import edit_distance, exact_match, token_error_rate
+from keras_attention.evaluation.sentences import qualities, rank_correlation
 from keras_attention.evaluation.translation_quality import score
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
@@ -49,7 +50,8 @@ class Evaluation:
         by_length: The same exact match in slices of the source's length.
         calibration_error: See `confidence.expected_calibration_error`.
         auroc: Of the confidence, right against wrong; None where all are right or all wrong.
-        coverage: Exact match among the surest answers, by how many are given.
+        coverage: Exact match among the surest answers, by how many are given, and their quality
+            where confidence is of it.
         right: Whether each output equals a target of its source, in the order of the pairs.
         translations: The outputs, in the order of the pairs.
         sources_with_several: Sources that stand in the pairs with several targets.
@@ -57,6 +59,9 @@ class Evaluation:
         own_target_ceiling: The most that `own_target_match` can be: one answer a source.
         references: The target of each pair, which BLEU and chrF compare with.
         edits, reference_lengths: Of each pair, what the token error rate adds up.
+        nearest: Of each source's targets the one with the fewest edits from the output.
+        confidence_means: What the model's confidence is, a key of `calibration.MEANINGS`.
+        qualities: Of each answer, where that is its expected quality; see `sentences.qualities`.
     """
 
     n: int
@@ -74,14 +79,18 @@ class Evaluation:
     references: tuple[str, ...] = ()
     edits: tuple[int, ...] = ()
     reference_lengths: tuple[int, ...] = ()
+    nearest: tuple[str, ...] = ()
+    confidence_means: Meaning = "right"
+    qualities: tuple[float, ...] = ()
 
-    def summary(self) -> dict:
-        """The three figures that `metrics.json` holds for a data set."""
-        return {
+    def summary(self, sentences: bool = False) -> dict:
+        """The figures that `metrics.json` holds for a data set; with BLEU and chrF of sentences."""
+        figures = {
             "exact_match": self.exact_match,
             "token_error_rate": self.token_error_rate,
             "n": self.n,
         }
+        return figures | ({"bleu": self.bleu(), "chrf": self.chrf()} if sentences else {})
 
     def to_dict(self) -> dict:
         """All figures, without the translations."""
@@ -89,7 +98,9 @@ class Evaluation:
             "by_length": [dataclasses.asdict(part) for part in self.by_length],
             "expected_calibration_error": self.calibration_error,
             "calibration_reservation": self.reservation,
+            "confidence": MEANINGS[self.confidence_means],
             "auroc": self.auroc,
+            "rank_correlation": self.rank_correlation,
             "coverage": [dataclasses.asdict(point) for point in self.coverage],
             "sources_with_several_targets": self.sources_with_several,
             "own_target_match": self.own_target_match,
@@ -99,7 +110,13 @@ class Evaluation:
     @property
     def reservation(self) -> str | None:
         """Why the figures of confidence say little here; None where they do."""
-        return reservation(self.n, self.right.count(False))
+        return reservation(self.n, self.right.count(False), self.confidence_means)
+
+    @property
+    def rank_correlation(self) -> float | None:
+        """Of confidence and quality, Spearman's; None where confidence is not of quality."""
+        sure = [each.confidence for each in self.translations]
+        return rank_correlation(sure, self.qualities) if self.qualities else None
 
     def bleu(self) -> float:
         """BLEU of the outputs, each against the target of its own pair, 0 to 100."""
@@ -113,12 +130,18 @@ class Evaluation:
         """How much attention moves; None for a model without attention."""
         return attention_spread(each.attention_weights for each in self.translations)
 
-    def fit_calibration(self) -> Calibration:
-        """The map from log-probability to confidence that fits these outputs best."""
+    def fit_calibration(self, meaning: Meaning = "right") -> Calibration:
+        """The map from log-probability to confidence that fits these outputs best.
+
+        Args:
+            meaning: What the confidence is to be, a key of `calibration.MEANINGS`.
+        """
+        outputs = [translation.text for translation in self.translations]
         return fit(
             [translation.log_probability for translation in self.translations],
             [len(translation.target_tokens) for translation in self.translations],
-            self.right,
+            self.right if meaning == "right" else qualities(outputs, self.references),
+            meaning,
         )
 
     def to_text(self) -> str:
@@ -133,18 +156,33 @@ class Evaluation:
             f"  {part.shortest:>4} to {part.longest:>4}: {part.exact_match:.4f} (n={part.n})"
             for part in self.by_length
         ]
+        lines.append(f"confidence: {MEANINGS[self.confidence_means]}")
         lines.append(f"expected calibration error ({BINS} bins): {self.calibration_error:.4f}")
         if self.reservation is not None:
             lines.append(f"  says little: {self.reservation}")
-        if self.auroc is not None:
-            lines.append(f"AUROC of the confidence, right against wrong: {self.auroc:.4f}")
-        lines.append("exact match of the surest answers:")
-        lines += [
-            f"  {point.coverage:>5.1%} with confidence of at least {point.min_confidence:.4f}: "
-            f"{point.exact_match:.4f}"
-            for point in self.coverage
-        ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._confidence_text()])
+
+    def _confidence_text(self) -> list[str]:
+        lines = []
+        if not self.qualities:
+            if self.auroc is not None:
+                lines.append(f"AUROC of the confidence, right against wrong: {self.auroc:.4f}")
+            lines.append("exact match of the surest answers:")
+        else:
+            if self.rank_correlation is not None:
+                shown = f"{self.rank_correlation:.4f}"
+                lines.append(f"rank correlation of confidence and chrF (Spearman): {shown}")
+            lines.append("mean chrF of the surest answers, and the risk, which is 1 minus it:")
+        for point in self.coverage:
+            if point.quality is None:
+                found = f"{point.exact_match:.4f}"
+            else:
+                found = f"{point.quality:.4f}, risk {1 - point.quality:.4f}"
+            lines.append(
+                f"  {point.coverage:>5.1%} with confidence of at least "
+                f"{point.min_confidence:.4f}: {found}"
+            )
+        return lines
 
     def _several_text(self) -> list[str]:
         if not self.sources_with_several:
@@ -163,6 +201,7 @@ def evaluate(
     pairs: Sequence[Pair],
     beam_width: int = 1,
     length_penalty: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Translates all sources and compares with the targets; no target is shown to the model.
 
@@ -172,9 +211,12 @@ def evaluate(
         translator: A run, an export or a `.tflite` file, loaded.
         pairs: Sources and targets; at least one.
         beam_width: Hypotheses kept at each step; 1 decodes greedily.
-        length_penalty: As for `Translator.translate`.
+        length_penalty, progress: As for `Translator.translate`.
     """
-    translations = translator.translate([pair.source for pair in pairs], beam_width, length_penalty)
+    told = {} if progress is None else {"progress": progress}
+    translations = translator.translate(
+        [pair.source for pair in pairs], beam_width, length_penalty, **told
+    )
     answers = Answers(pairs)
     outputs = [translation.text for translation in translations]
     references = [
@@ -185,16 +227,21 @@ def evaluate(
     expected = [counted_tokens(reference, translator.target_kind) for reference in references]
     confidences = [translation.confidence for translation in translations]
     right = tuple(a == b for a, b in zip(outputs, references, strict=True))
+    means = translator.confidence_means
+    worth = qualities(outputs, references) if means == "quality" else ()
     return Evaluation(
         n=len(pairs),
         exact_match=exact_match(outputs, references),
         token_error_rate=token_error_rate(counted, expected),
         edits=tuple(map(edit_distance, counted, expected)),
         reference_lengths=tuple(map(len, expected)),
+        nearest=tuple(references),
         by_length=_by_length(translations, outputs, references),
-        calibration_error=expected_calibration_error(confidences, right),
+        calibration_error=expected_calibration_error(confidences, worth or right),
         auroc=auroc(confidences, right),
-        coverage=accuracy_coverage(confidences, right),
+        coverage=accuracy_coverage(confidences, right, qualities=worth),
+        confidence_means=means,
+        qualities=worth,
         right=right,
         translations=tuple(translations),
         sources_with_several=answers.sources_with_several,

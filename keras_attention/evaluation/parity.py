@@ -120,7 +120,8 @@ def _differences(ours: Translation, theirs: Translation) -> dict[str, float] | N
 def _outline(translation: Translation) -> tuple:
     """All that must be equal to the last bit."""
     weights = translation.attention_weights
-    return translation.text, weights is not None and weights.shape
+    shape = weights is not None and weights.shape
+    return translation.text, translation.from_exceptions, shape
 
 
 def _scores(translation: Translation) -> tuple[float, float]:

@@ -9,13 +9,15 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_attention._runtime.files import make_folder
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.os_errors import describe
+from keras_attention.engine.calibration import MEANINGS, meaning_of
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import (
     HOSTILE_SOURCES,
@@ -23,12 +25,14 @@ from keras_attention.evaluation.parity import (
     compare,
     milliseconds_per_call,
 )
+from keras_attention.evaluation.reports.card import Card
 from keras_attention.export.litert import write_litert
-from keras_attention.export.publish import exporting_alone, publish, remove_leftovers
+from keras_attention.export.publish import publish, remove_leftovers
 from keras_attention.export.requirements import needs
 from keras_attention.export.saved_model import ServingLimits, write_saved_model
 from keras_attention.export.warmup import replay_warmup
 from keras_attention.export.weights import write_run_weights
+from keras_attention.folders.card_file import may_write_card, write_card
 from keras_attention.folders.export_layout import (
     BUILDING,
     FORMAT,
@@ -36,15 +40,16 @@ from keras_attention.folders.export_layout import (
     LITERT,
     SERVING,
     WEIGHTS,
+    read_manifest,
     write_manifest,
 )
 from keras_attention.folders.run_folder import is_run
 from keras_attention.folders.saved_model_files import load_saved_model, reason_of
-from keras_attention.models.inference import InferenceModel
+from keras_attention.pairs.exceptions import EXCEPTIONS, Exceptions, write_exceptions
 from keras_attention.pairs.splits import load_part
 from keras_attention.readers.engine_reader import EngineReader
-from keras_attention.readers.litert_reader import LiteRTReader
-from keras_attention.readers.run import Run
+from keras_attention.readers.exceptions import exceptions_of_export
+from keras_attention.readers.run import AnyRun
 from keras_attention.readers.run_reader import RunReader
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.readers.translator import POSITIONS_PER_BATCH, Translator
@@ -77,6 +82,9 @@ class ExportOptions:
         length_penalty: See `decoding.beam_search`.
         longest_source: Tokens that the LiteRT files read.
         longest_text, largest_batch: See `saved_model.ServingLimits`.
+        exceptions: A dictionary that wins over the model; it may be empty, to be filled later.
+        metrics: The content of the run's `metrics.json`, for the model card; without it there is
+            none.
 
     Raises:
         UserError: a number is out of range.
@@ -88,6 +96,8 @@ class ExportOptions:
     longest_source: int = LEAST_SOURCE_LENGTH
     longest_text: int = ServingLimits.longest_text
     largest_batch: int = ServingLimits.largest_batch
+    exceptions: Exceptions | None = None
+    metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         for name, (least, most) in RANGES.items():
@@ -116,25 +126,26 @@ class Row:
     parity: Parity
 
 
-def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptions) -> list[Row]:
+def export(run: AnyRun, sources: list[str], out: pathlib.Path, options: ExportOptions) -> list[Row]:
     """Writes all artefacts, each checked against the Keras model on `sources` and hostile texts.
 
     Nothing in `out` changes before everything is built and checked. The version folder appears
     whole, near the end; the manifest last.
 
     Raises:
-        UserError: `out` cannot be written to, is a run, or is being exported to; an artefact that
-            must agree does not.
+        UserError: `out` cannot be written to, is a run, or is written to by another process; an
+            artefact that must agree does not.
     """
     if is_run(out):
         raise UserError(f"--out: {out} is a run folder; name another folder")
-    make_folder(out)
-    with exporting_alone(out):
+    with folder_lock(out):
         remove_leftovers(out)
         aside = pathlib.Path(tempfile.mkdtemp(prefix=BUILDING, dir=out))
         try:
             _build(run, aside, options)
             rows = _check(run, sources, aside, options)
+            if may_write_card(out):
+                _write_card(run, options, aside)
             publish(aside, out, {row.artefact: _figures(row) for row in rows})
         except OSError as error:
             raise UserError(
@@ -150,7 +161,7 @@ def export(run: Run, sources: list[str], out: pathlib.Path, options: ExportOptio
     return rows
 
 
-def checked_sources(run: Run) -> list[str]:
+def checked_sources(run: AnyRun) -> list[str]:
     """Sources to check an export on: of the run's test pairs.
 
     Where its data cannot be read, they are random ones, and a warning says so.
@@ -171,7 +182,7 @@ def checked_sources(run: Run) -> list[str]:
     return [pair.source for pair in pairs[:CHECKED]]
 
 
-def longest_source_of(run: Run, sources: list[str]) -> int:
+def longest_source_of(run: AnyRun, sources: list[str]) -> int:
     """Tokens that LiteRT files should read: 64, or the longest of `sources` if that is longer."""
     return max(LEAST_SOURCE_LENGTH, *(len(run.source.split(source)) for source in sources))
 
@@ -181,22 +192,27 @@ def longest_text_of(sources: list[str]) -> int:
     return max([ServingLimits.longest_text, *map(len, sources)])
 
 
-def random_sources(run: Run, n: int) -> list[str]:
+def random_sources(run: AnyRun, n: int) -> list[str]:
     """Texts of random known tokens, 1 to 30 long, drawn with the run's seed."""
     rng = np.random.default_rng(run.config.seed)
     lengths = rng.integers(1, 31, n)
     return [run.source.join(rng.choice(run.source.tokens, length)) for length in lengths]
 
 
-def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
+def _build(run: AnyRun, aside: pathlib.Path, options: ExportOptions) -> None:
     """Lays everything out as an export of version 1 whose manifest has no figures yet."""
     folder = aside / SERVING / options.name / "1"
     folder.parent.mkdir(parents=True)
     limits = ServingLimits(options.longest_text, options.largest_batch)
-    write_saved_model(run, folder, options.name, options.beam_width, options.length_penalty, limits)
+    how = options.beam_width, options.length_penalty, limits
+    dictionary = None
+    if options.exceptions is not None:
+        dictionary = aside / pathlib.PurePath(EXCEPTIONS).name
+        write_exceptions(dictionary, options.exceptions)
+    write_saved_model(run, folder, options.name, *how, dictionary)
     served = load_saved_model(folder)
     replay_warmup(served, folder)
-    inference = _inference_model(run)
+    inference = run.inference_model()
     inference(tf.zeros([1, 1], tf.int32))  # Keras saves the weights of what was called once
     inference.save(aside / INFERENCE)
     (aside / LITERT).mkdir()
@@ -205,7 +221,17 @@ def _build(run: Run, aside: pathlib.Path, options: ExportOptions) -> None:
     write_manifest(aside, _description(run, options, aside, served.signatures))
 
 
-def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOptions) -> list[Row]:
+def _write_card(run: AnyRun, options: ExportOptions, aside: pathlib.Path) -> None:
+    if not {"test", "valid", "parameters"} <= options.metrics.keys():
+        return
+    tokens = len(run.source.tokens), len(run.target.tokens)
+    card = Card(options.name, run.config, options.metrics, tokens, read_manifest(aside))
+    write_card(aside, card.to_markdown())
+
+
+def _check(
+    run: AnyRun, sources: list[str], aside: pathlib.Path, options: ExportOptions
+) -> list[Row]:
     """Compares every artefact with the Keras model.
 
     Raises:
@@ -213,9 +239,11 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     """
     name, beam_width = options.name, options.beam_width
     texts = [*sources, *map(repair, HOSTILE_SOURCES)]  # nobody is to be warned of our own bytes
+    texts += list(options.exceptions or ())[:CHECKED]
     penalty = options.length_penalty
     keras_model = Translator(
-        RunReader(_inference_model(run), run.source, run.target, run.calibration)
+        RunReader(run.inference_model(), run.source, run.target, run.calibration),
+        options.exceptions,
     )
     greedy = keras_model.translate(texts)
     beams = keras_model.translate(texts, beam_width, penalty)
@@ -245,10 +273,11 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     )
     saved_model = Translator(SavedModelReader(aside))
     plain, quantised = (f"{LITERT}/{name}{suffix}" for suffix in (".tflite", ".int8.tflite"))
-    litert = [Translator(LiteRTReader(aside / path)) for path in (plain, quantised)]
-    weights, engine = f"{WEIGHTS}/{name}.safetensors", Translator(EngineReader.load_export(aside))
+    litert = [Translator.load(aside / path) for path in (plain, quantised)]
+    weights = f"{WEIGHTS}/{name}.safetensors"
+    engine = Translator(EngineReader.load_export(aside), exceptions_of_export(aside))
     rows = [
-        row(INFERENCE, Translator(reloaded), greedy),
+        row(INFERENCE, Translator(reloaded, options.exceptions), greedy),
         row(f"{SERVING}/{name}", saved_model, greedy),
         row(f"{SERVING}/{name} beam", saved_model, beams, beam_width),
         row(weights, engine, greedy),
@@ -265,12 +294,8 @@ def _check(run: Run, sources: list[str], aside: pathlib.Path, options: ExportOpt
     return [*rows, row(quantised, litert[1], greedy)]
 
 
-def _inference_model(run: Run) -> InferenceModel:
-    return InferenceModel.from_training_model(run.model, run.config, run.longest_output)
-
-
 def _description(
-    run: Run, options: ExportOptions, aside: pathlib.Path, signatures: Mapping
+    run: AnyRun, options: ExportOptions, aside: pathlib.Path, signatures: Mapping
 ) -> dict:
     """What the manifest says of the model; the figures of the checks come later."""
     return {
@@ -285,7 +310,10 @@ def _description(
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
+        "members": len(run.members),
         "has_attention": run.config.has_attention,
+        "confidence_means": meaning_of(run.calibration),
+        "confidence": MEANINGS[meaning_of(run.calibration)],
         "longest_output": run.longest_output,
         "beam_width": options.beam_width,
         "length_penalty": options.length_penalty,

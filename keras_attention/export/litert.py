@@ -5,6 +5,7 @@ Letters in shape comments: S longest source, T longest output; the batch is alwa
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import tempfile
@@ -15,18 +16,17 @@ import tensorflow as tf
 from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention._runtime.undocumented import freeze_variables
-from keras_attention.engine.calibration import confidence_of
+from keras_attention.engine.calibration import MEANINGS, calibration_to_dict, meaning_of
 from keras_attention.export.litert_encoder import until_last_token
 from keras_attention.export.requirements import least_runtime
-from keras_attention.models.inference import InferenceModel
-from keras_attention.models.training_model import build_decoder_step, build_encoder
+from keras_attention.models.confidence_graph import confidence, token_confidence
 from keras_attention.readers.litert_reader import (
     FORMAT,
     SIGNATURE,
     TENSOR_OF_KIND,
     vocabulary_entries,
 )
-from keras_attention.readers.run import Run
+from keras_attention.readers.run import AnyRun
 from keras_attention.text.vocabulary import RESERVED, UNKNOWN
 from keras_attention.text.vocabulary_graph import code_points_of
 
@@ -34,7 +34,7 @@ from keras_attention.text.vocabulary_graph import code_points_of
 _CUSTOM = flatbuffer_utils.schema_fb.BuiltinOperator.CUSTOM
 
 
-def write_litert(run: Run, folder: pathlib.Path, name: str, longest_source: int) -> None:
+def write_litert(run: AnyRun, folder: pathlib.Path, name: str, longest_source: int) -> None:
     """Writes `NAME.tflite`, `NAME.int8.tflite` (weights quantised) and `NAME.json`.
 
     Args:
@@ -63,19 +63,15 @@ def write_litert(run: Run, folder: pathlib.Path, name: str, longest_source: int)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.PolymorphicFunction:
+def greedy_signature(run: AnyRun, longest_source: int) -> tf.types.experimental.PolymorphicFunction:
     """The decoder as one function of constants, batch 1 and fixed lengths.
 
     Returns:
         From `code_points` or `token_ids` int32 `[1, S]`, zero-padded, to the same of the answer
-        int32 `[1, T]`, `attention_weights` float32 `[1, T, S]`, `log_probability` and
-        `confidence` float32 `[1]`.
+        int32 `[1, T]`, `attention_weights` float32 `[1, T, S]`, `token_confidence` float32
+        `[1, T]`, `log_probability` and `confidence` float32 `[1]`.
     """
-    model = InferenceModel(
-        until_last_token(build_encoder(run.model, run.config)),
-        build_decoder_step(run.model, run.config),
-        run.longest_output,
-    )
+    model = run.inference_model(until_last_token)
     input_name, output_name = (TENSOR_OF_KIND[side.kind] for side in (run.source, run.target))
     spec = tf.TensorSpec([1, longest_source], tf.int32, name=input_name)
     known = code_points_of(run.source) if run.source.kind == "char" else None
@@ -85,14 +81,13 @@ def greedy_signature(run: Run, longest_source: int) -> tf.types.experimental.Pol
 
     @tf.function(input_signature=[spec], autograph=False)
     def with_variables(tokens):
-        decoded = model.greedy(_ids(tokens, known), litert_compatible=True)
-        answer_length = tf.cast(decoded.lengths, tf.float32)
+        ids = _ids(tokens, known)
+        decoded = model.greedy(ids, litert_compatible=True)
         results = {
             output_name: tf.gather(tf.constant(answers), decoded.token_ids),
             "log_probability": decoded.log_probability,
-            "confidence": confidence_of(
-                run.calibration, decoded.log_probability, answer_length, tf.math
-            ),
+            "confidence": confidence(run.calibration, ids, decoded),
+            "token_confidence": token_confidence(run.calibration, decoded),
         }
         if model.has_attention:
             results["attention_weights"] = decoded.attention_weights
@@ -169,7 +164,7 @@ def _convert(saved_model: str, optimizations: list) -> bytes:
     return model
 
 
-def _description(run: Run, longest_source: int, runtimes: dict[str, str]) -> dict:
+def _description(run: AnyRun, longest_source: int, runtimes: dict[str, str]) -> dict:
     description = {
         "format": FORMAT,
         "signature": SIGNATURE,
@@ -178,9 +173,14 @@ def _description(run: Run, longest_source: int, runtimes: dict[str, str]) -> dic
         "source_tokens": run.source.kind,
         "target_tokens": run.target.kind,
         "normal_form": run.source.normal_form,
+        "confidence_means": meaning_of(run.calibration),
+        "confidence": MEANINGS[meaning_of(run.calibration)],
         # Of the float32 file; each file's own follows.
         "least_runtime": next(iter(runtimes.values())),
         "least_runtimes": runtimes,
+        # Of the promises, which no file computes; its maps are in the files.
+        "calibration": run.calibration
+        and calibration_to_dict(dataclasses.replace(run.calibration, familiarity=None, sets=())),
     }
     for side, vocabulary in (("source", run.source), ("target", run.target)):
         if vocabulary.kind != "char":  # whose tensor holds code points

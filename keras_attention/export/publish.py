@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import pathlib
 import shutil
-from collections.abc import Iterator
 
 from keras_attention._runtime.files import remove_unfinished, sync_files
 from keras_attention.errors import UserError
+from keras_attention.export.versions import keep_version
+from keras_attention.folders.card_file import CARD
 from keras_attention.folders.export_layout import (
     BUILDING,
     INFERENCE,
@@ -18,8 +18,8 @@ from keras_attention.folders.export_layout import (
     LITERT,
     SERVING,
     WEIGHTS,
+    next_version,
     read_manifest,
-    version_folders,
     write_manifest,
 )
 
@@ -41,7 +41,7 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
     manifest = read_manifest(aside)
     sync_files(aside)
     versions = out / SERVING / manifest["name"]
-    version = max(version_folders(versions), default=0) + 1
+    version = next_version(out, manifest["name"])
     if version > LARGEST_VERSION:
         raise UserError(
             f"{versions}: holds version {LARGEST_VERSION}, the largest that TensorFlow Serving "
@@ -50,11 +50,15 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
     folders = (LITERT, WEIGHTS)
     for folder in folders:
         (out / folder).mkdir(exist_ok=True)
-    for path in [aside / INFERENCE, *(p for f in folders for p in sorted((aside / f).iterdir()))]:
+    singles = [name for name in (INFERENCE, CARD) if (aside / name).is_file()]
+    for path in [
+        *map(aside.joinpath, singles),
+        *(p for f in folders for p in sorted((aside / f).iterdir())),
+    ]:
         os.replace(path, out / path.relative_to(aside))
     versions.mkdir(parents=True, exist_ok=True)
     os.rename(aside / SERVING / manifest["name"] / "1", versions / str(version))
-    parts = [out / INFERENCE, *(versions / str(version)).rglob("*")]
+    parts = [*map(out.joinpath, singles), *(versions / str(version)).rglob("*")]
     parts += [path for folder in folders for path in (out / folder).iterdir()]
     files = {
         path.relative_to(out).as_posix(): {
@@ -64,7 +68,9 @@ def publish(aside: pathlib.Path, out: pathlib.Path, checks: dict) -> None:
         for path in sorted(parts)
         if path.is_file()
     }
-    write_manifest(out, manifest | {"version": version, "checks": checks, "files": files})
+    described = manifest | {"version": version, "checks": checks, "files": files}
+    keep_version(out, described)
+    write_manifest(out, described)
 
 
 def remove_leftovers(out: pathlib.Path) -> None:
@@ -72,28 +78,3 @@ def remove_leftovers(out: pathlib.Path) -> None:
     for abandoned in out.glob(f"{BUILDING}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
     remove_unfinished(out)
-
-
-@contextlib.contextmanager
-def exporting_alone(out: pathlib.Path) -> Iterator[None]:
-    """Keeps two exports out of one folder; the lock goes with the process, however that ends.
-
-    Raises:
-        UserError: another process holds the lock.
-    """
-    try:
-        import fcntl
-    except ImportError:  # no such locks on Windows
-        yield
-        return
-    folder = os.open(out, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{out}: another export is writing there; wait until it ends") from None
-        except OSError:
-            pass  # some file systems have no locks
-        yield
-    finally:
-        os.close(folder)

@@ -12,12 +12,12 @@ import pathlib
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.warmup import write_warmup
 from keras_attention.folders.export_layout import SOURCE_VOCABULARY
+from keras_attention.models.confidence_graph import confidence, p_values, token_confidence
 from keras_attention.models.decoding import NEG_INF, Decoded
-from keras_attention.models.inference import InferenceModel
-from keras_attention.readers.run import Run
+from keras_attention.readers.run import AnyRun
+from keras_attention.text.exceptions_graph import ExceptionsGraph
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.vocabulary_graph import EncodedTexts, SourceGraph, TargetGraph
 
@@ -57,17 +57,29 @@ class ServingModule(tf.Module):
         beam_width: k of the `beam` signature.
         length_penalty: See `decoding.beam_search`.
         limits: See `ServingLimits`.
+        exceptions: The file of a dictionary that wins over the model; see `pairs.exceptions`.
     """
 
     def __init__(
-        self, run: Run, beam_width: int, length_penalty: float, limits: ServingLimits | None = None
+        self,
+        run: AnyRun,
+        beam_width: int,
+        length_penalty: float,
+        limits: ServingLimits | None = None,
+        exceptions: pathlib.Path | None = None,
     ):
         super().__init__()
         self._source = SourceGraph(run.source)
         # Saving follows plain variables. The Keras model itself stays out of the module: its
         # objects would be saved too, and loading needs none of them.
-        self._weights = [variable.value for variable in run.model.variables]
-        answers = _Answers(run, self._source, beam_width, length_penalty, limits or ServingLimits())
+        self._weights = [v.value for member in run.members for v in member.model.variables]
+        self._exceptions = exceptions and ExceptionsGraph(
+            exceptions, run.source, run.target, run.longest_output
+        )
+        answers = _Answers(
+            *(run, self._source, beam_width, length_penalty),
+            *(limits or ServingLimits(), self._exceptions),
+        )
         methods = {"serving_default": answers.serving_default, "beam": answers.beam}
         if run.config.has_attention:
             methods["attention"] = answers.attention
@@ -86,22 +98,25 @@ class _Answers:
 
     def __init__(
         self,
-        run: Run,
+        run: AnyRun,
         source: SourceGraph,
         beam_width: int,
         length_penalty: float,
         limits: ServingLimits,
+        exceptions: ExceptionsGraph | None,
     ):
+        self._exceptions = exceptions
         self._source = source
         self._target = TargetGraph(run.target)
-        self._model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
+        self._model = run.inference_model()
         self._calibration = run.calibration
         self._beam = beam_width, length_penalty
         self._limits = limits
 
     def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         encoded, kept = self._encode(text)
-        return self._scored(self._model.greedy(encoded.ids), kept)
+        outputs = self._scored(self._model.greedy(encoded.ids), encoded, kept)
+        return self._with_exceptions(outputs, encoded)
 
     def attention(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         encoded, kept = self._encode(text)
@@ -109,7 +124,12 @@ class _Answers:
 
     def beam(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         encoded, kept = self._encode(text)
-        return self._shown(self._model.beam(encoded.ids, *self._beam), encoded, kept)
+        decoded = self._model.beam(encoded.ids, *self._beam)
+        outputs = self._shown(decoded, encoded, kept)
+        promised = p_values(self._calibration, decoded, *self._beam)
+        if promised is not None:
+            outputs["p_value"] = promised * _like(kept, promised)
+        return outputs
 
     def _encode(self, text: tf.Tensor) -> tuple[EncodedTexts, tf.Tensor]:
         """The texts with an empty one in place of each that is too long.
@@ -138,32 +158,75 @@ class _Answers:
             text = tf.where(too_long, "", text)
         return self._source.encode(text), tf.cast(lengths <= longest, tf.int32)
 
-    def _scored(self, decoded: Decoded, kept: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _scored(
+        self, decoded: Decoded, encoded: EncodedTexts, kept: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
         """The outputs that every signature has: `[n]`, or `[n, k]` of a beam."""
-        score, lengths = decoded.log_probability, decoded.lengths
-        confidence = confidence_of(self._calibration, score, tf.cast(lengths, tf.float32), tf.math)
+        score = decoded.log_probability
         factor = _like(kept, score)
         return {
             "text": self._texts(decoded, kept)[0],
             "log_probability": score * factor + NEG_INF * (1 - factor),
-            "confidence": confidence * factor,
+            "confidence": confidence(self._calibration, encoded.ids, decoded) * factor,
         }
 
     def _shown(
         self, decoded: Decoded, encoded: EncodedTexts, kept: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         """The outputs of a signature that shows tokens, and attention where there is any."""
+        trust = token_confidence(self._calibration, decoded)
         outputs = {
-            **self._scored(decoded, kept),
+            **self._scored(decoded, encoded, kept),
             "source_tokens": encoded.tokens,
             "source_length": encoded.lengths,
             "target_tokens": self._texts(decoded, kept)[1],
             "target_length": decoded.lengths * _like(kept, decoded.lengths),
+            "token_confidence": trust * _like(kept, trust),
         }
         if self._model.has_attention:
             weights = decoded.attention_weights
             outputs["attention_weights"] = weights * _like(kept, weights)
-        return outputs
+        return self._with_exceptions(outputs, encoded)
+
+    def _with_exceptions(
+        self, outputs: dict[str, tf.Tensor], encoded: EncodedTexts
+    ) -> dict[str, tf.Tensor]:
+        """The outputs with the dictionary's answers in place of the model's.
+
+        Such an answer is certain, the only hypothesis of its beam, and looks at nothing.
+        `from_exceptions` bool `[n]` tells of it.
+        """
+        if self._exceptions is None:
+            return outputs
+        answers = self._exceptions.answers(encoded)
+        found = answers != ""  # [n]
+        fixed = {"text": answers, "log_probability": 0.0, "confidence": 1.0}
+        if "target_tokens" in outputs:
+            fixed["target_tokens"], fixed["target_length"] = self._exceptions.tokens(answers)
+        is_beam = outputs["text"].shape.rank == 2
+        absent = {"text": "", "log_probability": NEG_INF, "target_tokens": ""}
+        for name, value in fixed.items():
+            fixed[name] = tf.convert_to_tensor(value, outputs[name].dtype)
+            if is_beam:
+                first = tf.range(tf.shape(outputs[name])[1]) == 0  # [k]
+                first = tf.reshape(first, [1, -1] + [1] * (outputs[name].shape.rank - 2))
+                row = fixed[name][:, None] if fixed[name].shape.rank else fixed[name]
+                fixed[name] = tf.where(first, row, tf.cast(absent.get(name, 0), row.dtype))
+        if "attention_weights" in outputs:
+            fixed["attention_weights"] = tf.zeros_like(outputs["attention_weights"])
+        if "token_confidence" in outputs:
+            length = fixed["target_length"][..., None]
+            steps = tf.range(tf.shape(outputs["token_confidence"])[-1])
+            fixed["token_confidence"] = tf.cast(steps < length, tf.float32)
+        if "p_value" in outputs:
+            fixed["p_value"] = tf.cast(first, tf.float32) * tf.ones_like(outputs["p_value"])
+        return outputs | {
+            "from_exceptions": found,
+            **{
+                name: tf.where(_beside(found, outputs[name]), value, outputs[name])
+                for name, value in fixed.items()
+            },
+        }
 
     def _texts(self, decoded: Decoded, kept: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Texts and their tokens; of a refused text both are empty, as padding is."""
@@ -176,18 +239,24 @@ def _filler(longest: int) -> str:
     return "." * (longest + 1)
 
 
+def _beside(rows: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+    """`[n]` with the rank of outputs."""
+    return tf.reshape(rows, [-1] + [1] * (outputs.shape.rank - 1))
+
+
 def _like(kept: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
     """`[n]` with the type and the rank of outputs, to be multiplied with them."""
-    return tf.cast(tf.reshape(kept, [-1] + [1] * (outputs.shape.rank - 1)), outputs.dtype)
+    return tf.cast(_beside(kept, outputs), outputs.dtype)
 
 
 def write_saved_model(
-    run: Run,
+    run: AnyRun,
     folder: pathlib.Path,
     name: str,
     beam_width: int,
     length_penalty: float,
     limits: ServingLimits | None = None,
+    exceptions: pathlib.Path | None = None,
 ) -> None:
     """Writes one version folder as TF Serving loads it.
 
@@ -197,11 +266,12 @@ def write_saved_model(
         name: The model's name in the warm-up requests.
         beam_width, length_penalty: Of the `beam` signature.
         limits: See `ServingLimits`.
+        exceptions: See `ServingModule`.
 
     Raises:
         RuntimeError: a cuDNN or a custom operator got into the graph.
     """
-    module = ServingModule(run, beam_width, length_penalty, limits)
+    module = ServingModule(run, beam_width, length_penalty, limits, exceptions)
     signatures = module.signatures()
     tf.saved_model.save(module, str(folder), signatures=signatures)
     check_operators(folder)

@@ -16,6 +16,7 @@ SERVING = "serving"
 LITERT = "litert"
 WEIGHTS = "weights"
 INFERENCE = "inference.keras"
+VERSIONS = "versions"  # what readers read of each version, see `export.versions`
 # In a version folder: the tokens of sources, by which a server can tell unknown ones. TensorFlow
 # Serving passes by what it does not know in this folder.
 SOURCE_VOCABULARY = "assets.extra/source_vocabulary.json"
@@ -92,6 +93,12 @@ def described_version(export: pathlib.Path, manifest: dict) -> pathlib.Path:
     if not versions:
         raise UserError(f"{folder}: holds no version; run `{command_for('export')}` again")
     return versions.get(manifest["version"]) or versions[max(versions)]
+
+
+def next_version(export: pathlib.Path, name: str) -> int:
+    """The number of the next version: larger than any before, also than one rolled back."""
+    folders = (export / SERVING / name, export / VERSIONS)
+    return max((number for folder in folders for number in version_folders(folder)), default=0) + 1
 
 
 def version_folders(folder: pathlib.Path) -> dict[int, pathlib.Path]:

@@ -16,6 +16,7 @@ from keras_attention._runtime.installation import command_for
 from keras_attention.config import PLACE_FIELDS, RESOLVED_FIELDS, Config, flag_of, load_config
 from keras_attention.engine.calibration import load_calibration
 from keras_attention.errors import UserError
+from keras_attention.folders.card_file import remove_card
 from keras_attention.text.vocabulary import load_vocabularies
 
 CONFIG = "config.json"
@@ -74,6 +75,16 @@ def is_run(path: str | pathlib.Path) -> bool:
 def is_finished(path: str | pathlib.Path) -> bool:
     """Whether a folder holds a run that was trained to its end; see also `damaged_files`."""
     return (pathlib.Path(path) / METRICS).is_file()
+
+
+def check_finished_run(option: str, path: str | pathlib.Path) -> None:
+    """Raises UserError, which begins with the option, unless a folder holds a finished run."""
+    if not is_run(path):
+        raise UserError(f"{option}: {path} holds no run; name the folder of a finished one")
+    if not is_finished(path) or not (pathlib.Path(path) / MODEL).is_file():
+        raise UserError(
+            f"{option}: {path} holds a run that is not finished; go on with `{resumption_of(path)}`"
+        )
 
 
 def resumption_of(path: str | pathlib.Path) -> str:
@@ -234,3 +245,4 @@ def remove_results(path: str | pathlib.Path) -> None:
     """Removes what a run holds only when it is finished, so that it can go on."""
     for name in (METRICS, MODEL, CALIBRATION, ATTENTION):
         (pathlib.Path(path) / name).unlink(missing_ok=True)
+    remove_card(path)

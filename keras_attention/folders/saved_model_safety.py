@@ -12,6 +12,7 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from keras_attention._runtime.undocumented import operator_of
+from keras_attention.folders.asset_safety import FROM_FILE, refuse_foreign_files
 
 # Collections of what loaders run, besides the signature called `__saved_model_init_op`.
 _RUN_ON_LOADING = ("saved_model_main_op", "legacy_init_op")
@@ -23,6 +24,7 @@ _OWN_STATE = frozenset(
         *("VarIsInitializedOp", "DestroyResourceOp"),
         *("HashTableV2", "InitializeTableV2", "LookupTableFindV2", "LookupTableImportV2"),
         *("LookupTableSizeV2", "LookupTableExportV2"),
+        FROM_FILE,  # of assets alone, see `refuse_foreign_files`
         *("Assert", "Case", "If", "StatefulPartitionedCall", "While"),
     }
 )
@@ -41,6 +43,7 @@ def refuse_unsafe(meta_graph: meta_graph_pb2.MetaGraphDef) -> None:
     Raises:
         ValueError: one may do more than compute, or is unknown.
     """
+    refuse_foreign_files(meta_graph)
     graph = _Graph(meta_graph)
     called = [
         *(info.name for of in meta_graph.signature_def.values() for info in of.outputs.values()),

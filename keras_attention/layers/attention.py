@@ -67,6 +67,8 @@ class Attention(keras.layers.Layer):
         learned_query: many-to-one attention. The layer owns one query vector, learned like any
             other weight, and is called on the values alone: `layer(value)`.
         normalizer: one of "softmax", "sparsemax", "entmax15".
+        kernel_initializer: of the matrices of the general and the additive score, as Keras knows
+            initializers. "identity" lets the general score begin as the dot product.
         **kwargs: `name`, `dtype` and what else `keras.layers.Layer` takes.
 
     Call arguments:
@@ -110,6 +112,7 @@ class Attention(keras.layers.Layer):
         units: int | None = None,
         learned_query: bool = False,
         normalizer: str = "softmax",
+        kernel_initializer: Any = "glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -135,6 +138,7 @@ class Attention(keras.layers.Layer):
         self.units = units
         self.learned_query = learned_query
         self.normalizer = normalizer
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         if dropout > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
 
@@ -142,23 +146,26 @@ class Attention(keras.layers.Layer):
         query_shape, value_shape, key_shape = self._shapes(query_shape, value_shape, key_shape)
         query_width, key_width = query_shape[-1], key_shape[-1]
         if self.score == "general":
-            self.kernel = self._add_kernel("kernel", (query_width, key_width))  # W
+            self.kernel = self._add_matrix("kernel", (query_width, key_width))  # W
         elif self.score == "additive":
             units = self.units or query_width
-            self.query_kernel = self._add_kernel("query_kernel", (query_width, units))  # W
-            self.key_kernel = self._add_kernel("key_kernel", (key_width, units))  # U
-            self.score_vector = self._add_kernel("score_vector", (units,))  # v
+            self.query_kernel = self._add_matrix("query_kernel", (query_width, units))  # W
+            self.key_kernel = self._add_matrix("key_kernel", (key_width, units))  # U
+            self.score_vector = self._add_float_weight("score_vector", (units,))  # v
         if self.learned_query:
-            self.query_vector = self._add_kernel("query_vector", (query_width,))
+            self.query_vector = self._add_float_weight("query_vector", (query_width,))
 
-    def _add_kernel(self, name, shape):
+    def _add_matrix(self, name, shape):
+        return self._add_float_weight(name, shape, self.kernel_initializer)
+
+    def _add_float_weight(self, name, shape, initializer="glorot_uniform"):
         if None in shape:
             raise ValueError(
                 "The last dimensions of query and key must be known to build the layer. "
                 f"Received: shape={shape} for the weight {name!r}"
             )
         # No autocast: scores stay in float32 under mixed precision.
-        return self.add_weight(name=name, shape=shape, initializer="glorot_uniform", autocast=False)
+        return self.add_weight(name=name, shape=shape, initializer=initializer, autocast=False)
 
     @property
     def score_dtype(self) -> str:
@@ -325,4 +332,5 @@ class Attention(keras.layers.Layer):
             "units": self.units,
             "learned_query": self.learned_query,
             "normalizer": self.normalizer,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }

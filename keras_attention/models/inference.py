@@ -71,8 +71,30 @@ class StepDecoder:
         return decoded._replace(attention_weights=decoded.attention_weights[..., :length])
 
 
+class GreedyModel(StepDecoder, keras.Model):
+    """A Keras model that decodes greedily; what it takes and returns, `InferenceModel` says."""
+
+    def call(self, source_ids):
+        decoded = self.greedy(source_ids)
+        results = {"target_ids": decoded.token_ids, "log_probability": decoded.log_probability}
+        if self.has_attention:
+            results["attention_weights"] = decoded.attention_weights
+        return results
+
+    def compute_output_spec(self, source_ids):
+        n, source_length = source_ids.shape
+        results = {
+            "target_ids": keras.KerasTensor((n, self.longest_output), "int32"),
+            "log_probability": keras.KerasTensor((n,), "float32"),
+        }
+        if self.has_attention:
+            shape = (n, self.longest_output, source_length)
+            results["attention_weights"] = keras.KerasTensor(shape, "float32")
+        return results
+
+
 @keras.saving.register_keras_serializable(package="keras_attention")
-class InferenceModel(StepDecoder, keras.Model):
+class InferenceModel(GreedyModel):
     """Translates token ids by greedy decoding, and shows where it looked.
 
     Call arguments:
@@ -134,24 +156,6 @@ class InferenceModel(StepDecoder, keras.Model):
     def has_attention(self) -> bool:
         """Whether the model has attention weights at all."""
         return "attention_weights" in self.decoder_step.output
-
-    def call(self, source_ids):
-        decoded = self.greedy(source_ids)
-        results = {"target_ids": decoded.token_ids, "log_probability": decoded.log_probability}
-        if self.has_attention:
-            results["attention_weights"] = decoded.attention_weights
-        return results
-
-    def compute_output_spec(self, source_ids):
-        n, source_length = source_ids.shape
-        results = {
-            "target_ids": keras.KerasTensor((n, self.longest_output), "int32"),
-            "log_probability": keras.KerasTensor((n,), "float32"),
-        }
-        if self.has_attention:
-            shape = (n, self.longest_output, source_length)
-            results["attention_weights"] = keras.KerasTensor(shape, "float32")
-        return results
 
     def prepare(self, source_ids, copies):
         # A recurrent layer needs a first position, also where all sources are empty.

@@ -17,6 +17,11 @@ from keras_attention.layers.sequence import Peek, RecurrentStep, ReverseSequence
 # same task takes several times as many epochs.
 EMBEDDING_STDDEV = 1.0
 
+# Where a score's matrices begin, by its name. From random ones the general score compares a state
+# with nothing like it, and can settle on one position for good before it learns to look; from the
+# identity it begins as the dot product, which moves from the first epoch on.
+SCORE_INITIALIZERS = {"general": "identity"}
+
 
 def build_training_model(config: Config, source_size: int, target_size: int) -> keras.Model:
     """The encoder–decoder for teacher forcing, all target positions at once.
@@ -155,7 +160,12 @@ def _make_layers(config: Config, source_size: int, target_size: int) -> dict[str
         made.append(recurrent(config.units, return_sequences=True, name=f"decoder_{index}"))
     if config.has_attention:
         made += [
-            Attention(config.attention, normalizer=config.attention_normalizer, name="attention"),
+            Attention(
+                config.attention,
+                normalizer=config.attention_normalizer,
+                kernel_initializer=SCORE_INITIALIZERS.get(config.attention, "glorot_uniform"),
+                name="attention",
+            ),
             layers.Concatenate(name="context_and_state"),
         ]
         if config.attentional_layer:

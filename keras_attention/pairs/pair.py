@@ -1,8 +1,10 @@
 """One pair of texts, from a line and to a line.
 
-A line is `source<TAB>target` or `source<TAB>target<TAB>alignment`, in UTF-8.
+A line is `source<TAB>target` or `source<TAB>target<TAB>alignment`, in UTF-8. A pair that a model
+made has `confidence=0.9731` in the place of the alignment.
 """
 
+import re
 from typing import NamedTuple
 
 from keras_attention.pairs.alignment import Link, format_alignment, parse_alignment
@@ -15,7 +17,11 @@ class Pair(NamedTuple):
 
     source: str
     target: str
-    alignment: tuple[Link, ...] | None = None  # None: the line has no third column
+    alignment: tuple[Link, ...] | None = None  # None: the line has no such column
+    confidence: float | None = None  # of the model that gave the target; None: not from a model
+
+
+_CONFIDENCE = re.compile(r"confidence=([01](?:\.[0-9]{1,9})?)")
 
 
 def parse_line(
@@ -63,6 +69,8 @@ def parse_line(
             raise LineError("empty", f"{where}: empty {side}; fill it in or remove the line")
     if len(columns) == 2:
         return Pair(source, target)
+    if labelled := _CONFIDENCE.fullmatch(columns[2]):
+        return Pair(source, target, confidence=float(labelled[1]))
     alignment = parse_alignment(columns[2], where)
     _check_bounds(alignment, columns[2], where, source_length, target_length)
     return Pair(source, target, alignment)
@@ -87,6 +95,8 @@ def _token_count(text: str, kind: VocabularyKind) -> int:
 
 def fields_of(pair: Pair) -> list[str]:
     fields = [pair.source, pair.target]
+    if pair.confidence is not None:
+        return [*fields, f"confidence={pair.confidence:.4f}"]
     return fields if pair.alignment is None else [*fields, format_alignment(pair.alignment)]
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import pathlib
-import statistics
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from keras_attention.config import Config, load_config
 from keras_attention.engine import blas, search, weights
+from keras_attention.engine import edits as edited
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.calibration import Calibration, load_calibration, mean_of
-from keras_attention.engine.decoder import Model
+from keras_attention.engine.calibration import (
+    Calibration,
+    Meaning,
+    load_calibration,
+    mean_of,
+    meaning_of,
+)
+from keras_attention.engine.decoder import UNKNOWN, Model
+from keras_attention.engine.edits import Edits, checked_order, checked_positions, checked_rows
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import (
@@ -23,11 +30,12 @@ from keras_attention.folders.run_folder import (
     CONFIG,
     MODEL,
     VOCABULARY,
-    is_run,
     length_penalty_of,
 )
+from keras_attention.folders.run_reading import reading_run
 from keras_attention.folders.weights_folder import read_weights
 from keras_attention.readers.hypotheses import translations_of
+from keras_attention.readers.members import Kind, check_members, length_penalty_of_members
 from keras_attention.readers.translation import Translation
 from keras_attention.text.vocabulary import Vocabulary, load_vocabularies
 
@@ -73,7 +81,7 @@ class EngineReader:
         self.target_kind = target.kind
         self.batches_at_once = available_cores()
         self._model = model
-        self._source = source
+        self.source_vocabulary = self._source = source
         self._target = target
         self._length_penalty = length_penalty
 
@@ -82,10 +90,10 @@ class EngineReader:
         """Reads a finished run folder.
 
         Raises:
-            UserError: there is no run, it is not finished, or a file of it is damaged or belongs
-                to another run.
+            UserError: there is no run, it is not finished, a file of it is damaged or belongs to
+                another run, or a training replaced it meanwhile.
         """
-        return cls(*_read_run(pathlib.Path(path))[1:], length_penalty_of(path))
+        return cls(*_read_run(path)[1:], length_penalty_of(path))
 
     @classmethod
     def load_ensemble(cls, paths: Sequence[str | pathlib.Path]) -> EngineReader:
@@ -96,22 +104,11 @@ class EngineReader:
         Raises:
             UserError: as `load`, or if two runs do not fit together.
         """
-        runs = [_read_run(pathlib.Path(path)) for path in paths]
-        config, _, source, target, _ = runs[0]
-        for path, run in zip(paths, runs, strict=True):
-            if run[2:4] != (source, target):
-                raise UserError(
-                    f"{path}: has other vocabularies than {paths[0]}; runs that decode together "
-                    "must be trained on the same data with the same token options"
-                )
-            if run[0].has_attention != config.has_attention:
-                raise UserError(
-                    f"{path}: has {'' if run[0].has_attention else 'no '}attention, and "
-                    f"{paths[0]} is of the other kind; runs that decode together must agree in that"
-                )
-        calibration = mean_of([run[-1] for run in runs])
-        penalty = statistics.fmean(map(length_penalty_of, paths))
-        return cls(Ensemble([run[1] for run in runs]), source, target, calibration, penalty)
+        configs, models, sources, targets, maps = zip(*map(_read_run, paths), strict=True)
+        attention = [config.has_attention for config in configs]
+        check_members(paths, list(map(Kind, sources, targets, attention)))
+        penalty = length_penalty_of_members(paths)
+        return cls(Ensemble(models), sources[0], targets[0], mean_of(maps), penalty)
 
     @classmethod
     def load_export(cls, export: str | pathlib.Path) -> EngineReader:
@@ -129,6 +126,11 @@ class EngineReader:
             exported.calibration,
             exported.length_penalty,
         )
+
+    @property
+    def confidence_means(self) -> Meaning:
+        """What the confidence of an answer is."""
+        return meaning_of(self.calibration)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -152,9 +154,54 @@ class EngineReader:
                     decoded = search.beam(self._model, ids, lengths, beam_width, penalty)
                 places = rows.tolist()
                 read = [sources[place] for place in places]
-                batch = translations_of(read, decoded, self._target, self.calibration)
+                batch = translations_of(
+                    read, decoded, self._target, self.calibration, (ids, lengths)
+                )
                 found.update(zip(places, batch, strict=True))
         return [found[row] for row in range(len(texts))]
+
+    def what_if(
+        self,
+        text: str,
+        prefix: str,
+        hidden: Sequence[int],
+        erased: Sequence[int],
+        weights: str | Sequence[int],
+        rows: Mapping[int, Sequence[float]],
+    ) -> Translation:
+        """See `Translator.what_if`."""
+        if not isinstance(self._model, Model) or not self._model.has_attention:
+            raise UserError(
+                "what_if: needs a single model with attention; name one run folder or its export"
+            )
+        ids = self._source.encode([text]).flat
+        edits = Edits(
+            self._prefix_ids(prefix),
+            checked_positions(hidden, "hidden", len(ids)),
+            checked_positions(erased, "erased", len(ids)),
+            weights == "uniform",
+            None if isinstance(weights, str) else checked_order(weights, len(ids)),
+            checked_rows(rows, len(ids), self._model.longest_output),
+        )
+        with blas.one_thread():
+            decoded = edited.decode(self._model, ids, edits)
+        source = tuple(self._source.split(text))
+        read = ids[None], np.array([len(ids)])
+        return translations_of([source], decoded, self._target, self.calibration, read)[0]
+
+    def _prefix_ids(self, prefix: str) -> tuple[int, ...]:
+        ids = self._target.encode([prefix]).flat.tolist()
+        for token, known in zip(self._target.split(prefix), ids, strict=True):
+            if known == UNKNOWN:
+                raise ValueError(
+                    f"prefix must be made of tokens that the model can say. Received: {token!r}"
+                )
+        if len(ids) >= self._model.longest_output:
+            raise ValueError(
+                f"prefix must have fewer tokens than the longest answer, "
+                f"{self._model.longest_output}. Received: {len(ids)}"
+            )
+        return tuple(ids)
 
     def _rows_that_fit(self, longest_source: int, beam_width: int) -> int:
         model = self._model
@@ -182,15 +229,15 @@ def engine_from_model(
 
 
 def _read_run(
+    path: str | pathlib.Path,
+) -> tuple[Config, Model, Vocabulary, Vocabulary, Calibration | None]:
+    with reading_run(path) as folder:
+        return _read(folder)
+
+
+def _read(
     path: pathlib.Path,
 ) -> tuple[Config, Model, Vocabulary, Vocabulary, Calibration | None]:
-    if not is_run(path):
-        raise UserError(f"{path}: holds no run (no {CONFIG}); train one with `python train.py`")
-    if not (path / MODEL).is_file():
-        raise UserError(
-            f"{path}: holds a run that is not finished; go on with "
-            f"`python train.py --out {path} --resume`"
-        )
     config = load_config(path / CONFIG)
     source, target = load_vocabularies(path / VOCABULARY)
     try:

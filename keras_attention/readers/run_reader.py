@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import functools
-import statistics
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from keras_attention._runtime.threads import CONCURRENT_BATCHES
-from keras_attention.engine.calibration import Calibration, mean_of
+from keras_attention.engine.calibration import Calibration, Meaning, meaning_of
 from keras_attention.engine.search import Decoded
-from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import length_penalty_of
-from keras_attention.models.ensemble import Ensemble
-from keras_attention.models.inference import InferenceModel, StepDecoder
+from keras_attention.models.inference import StepDecoder
 from keras_attention.readers.hypotheses import translations_of
+from keras_attention.readers.members import length_penalty_of_members
 from keras_attention.readers.process import ProcessBound
-from keras_attention.readers.run import load_run
+from keras_attention.readers.run import load_ensemble, load_run
 from keras_attention.readers.translation import Translation
 from keras_attention.text.vocabulary import Vocabulary
 
@@ -57,7 +55,7 @@ class RunReader(ProcessBound):
         self.target_kind = target.kind
         self._model = model
         self._length_penalty = length_penalty
-        self._source = source
+        self.source_vocabulary = self._source = source
         self._target = target
         self._greedy = tf.function(model.greedy, input_signature=[_IDS], autograph=False)
         # A traced function for every width and penalty.
@@ -67,7 +65,7 @@ class RunReader(ProcessBound):
     def load(cls, path) -> RunReader:
         """Reads a finished run folder; raises `UserError` as `trained_run.load_run` does."""
         run = load_run(path)
-        model = InferenceModel.from_training_model(run.model, run.config, run.longest_output)
+        model = run.inference_model()
         return cls(model, run.source, run.target, run.calibration, length_penalty_of(path))
 
     @classmethod
@@ -77,30 +75,17 @@ class RunReader(ProcessBound):
         Their confidence is that of the mean of their maps, and their length penalty the mean.
 
         Raises:
-            UserError: as `trained_run.load_run` does, or if two runs have different vocabularies.
+            UserError: as `run.load_run` does, or if two runs do not fit together.
         """
-        runs = [load_run(path) for path in paths]
-        first = runs[0]
-        for path, run in zip(paths, runs, strict=True):
-            if (run.source, run.target) != (first.source, first.target):
-                raise UserError(
-                    f"{path}: has other vocabularies than {paths[0]}; runs that decode together "
-                    "must be trained on the same data with the same token options"
-                )
-            if run.config.has_attention != first.config.has_attention:
-                raise UserError(
-                    f"{path}: has {'' if run.config.has_attention else 'no '}attention, and "
-                    f"{paths[0]} is of the other kind; runs that decode together must agree in that"
-                )
-        model = Ensemble(
-            [
-                InferenceModel.from_training_model(run.model, run.config, run.longest_output)
-                for run in runs
-            ]
-        )
-        calibration = mean_of([run.calibration for run in runs])
-        penalty = statistics.fmean(map(length_penalty_of, paths))
-        return cls(model, first.source, first.target, calibration, penalty)
+        runs = load_ensemble(paths)
+        sides = runs.source, runs.target
+        penalty = length_penalty_of_members(paths)
+        return cls(runs.inference_model(), *sides, runs.calibration, penalty)
+
+    @property
+    def confidence_means(self) -> Meaning:
+        """What the confidence of an answer is."""
+        return meaning_of(self.calibration)
 
     def translate_batch(
         self, texts: Sequence[str], beam_width: int = 1, length_penalty: float | None = None
@@ -110,15 +95,17 @@ class RunReader(ProcessBound):
         encoded = self._source.encode(texts)
         ids = tf.constant(encoded.padded(np.arange(len(texts))))
         if beam_width == 1:
-            decoded = [part.numpy()[:, None] for part in self._greedy(ids)]
+            columns = [part.numpy()[:, None] for part in self._greedy(ids)]
         else:
             penalty = self._length_penalty if length_penalty is None else length_penalty
             beam = self._beam(beam_width, penalty)
-            decoded = [part.numpy() for part in beam(ids)]
+            columns = [part.numpy() for part in beam(ids)]
+        decoded = Decoded(*columns)
         if not self.has_attention:
-            decoded[-1] = None
+            decoded = decoded._replace(attention_weights=None)
         sources = self._source.split_all(texts)
-        return translations_of(sources, Decoded(*decoded), self._target, self.calibration)
+        read = ids.numpy(), encoded.lengths
+        return translations_of(sources, decoded, self._target, self.calibration, read)
 
     def _beam(self, beam_width: int, length_penalty: float):
         key = (beam_width, length_penalty)

@@ -15,11 +15,13 @@ from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import described_version, read_manifest
 from keras_attention.folders.saved_model_files import DAMAGED, load_saved_model, reason_of
-from keras_attention.folders.weights_folder import read_vocabularies
+from keras_attention.folders.weights_folder import (
+    has_weights,
+    read_calibration,
+    vocabularies_for_cutting,
+)
 from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.translation import Translation
-from keras_attention.text.normal_form import NO_FORM
-from keras_attention.text.vocabulary import Vocabulary
 
 # Log-probabilities below this fill a beam wider than there are outputs.
 NO_HYPOTHESIS = -5e8
@@ -44,16 +46,12 @@ class SavedModelReader(ProcessBound):
         self.source_kind = manifest["source_tokens"]
         self.target_kind = manifest["target_tokens"]
         self.has_attention = manifest["has_attention"]
-        self._beam_width = manifest["beam_width"]
+        self.confidence_means = manifest.get("confidence_means", "right")  # as always before
+        self.only_beam_width = self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
         self._longest_text = manifest.get("longest_text", math.inf)  # exports before had none
-        # Of characters and words nothing need be known to cut a text.
-        form = manifest.get("normal_form", NO_FORM)
-        if "subword" in (self.source_kind, self.target_kind):
-            self._source, self._target = read_vocabularies(export)
-        else:
-            self._source = Vocabulary(self.source_kind, (), form)
-            self._target = Vocabulary(self.target_kind, ())
+        self.calibration = read_calibration(export) if has_weights(export, manifest) else None
+        self._source, self._target = vocabularies_for_cutting(export, manifest)
         folder = described_version(export, manifest)
         try:
             self._model = load_saved_model(folder)
@@ -89,18 +87,21 @@ class SavedModelReader(ProcessBound):
         name = "beam" if beam else "attention" if self.has_attention else "serving_default"
         outputs = self._model.signatures[name](text=tf.constant(list(texts), tf.string))
         names = ["text", "log_probability", "confidence"]
-        names += ["attention_weights"] if self.has_attention else []
-        if "target_tokens" in outputs:
-            names += ["target_tokens", "target_length"]
+        optional = ("attention_weights", "target_tokens", "target_length", "token_confidence")
+        names += [name for name in optional if name in outputs]
         columns = [outputs[name].numpy() for name in names]
         if not beam:
             columns = [column[:, None] for column in columns]
-        return [
+        fixed = outputs["from_exceptions"].numpy() if "from_exceptions" in outputs else ()
+        translations = [
             self._translation(
                 text, dict(zip(names, (column[row] for column in columns), strict=True))
             )
             for row, text in enumerate(texts)
         ]
+        for row in np.flatnonzero(fixed).tolist():
+            translations[row] = dataclasses.replace(translations[row], from_exceptions=True)
+        return translations
 
     def _translation(self, source: str, columns: dict[str, np.ndarray]) -> Translation:
         """One source's hypotheses, of which the columns hold a row each, as one translation."""
@@ -110,6 +111,7 @@ class SavedModelReader(ProcessBound):
             text = text.decode("utf-8")
             target_tokens = self._target_tokens(text, columns, k)
             weights = columns.get("attention_weights")
+            trust = columns.get("token_confidence")
             hypotheses.append(
                 Translation(
                     text=text,
@@ -122,6 +124,7 @@ class SavedModelReader(ProcessBound):
                         if weights is None
                         else _cut(weights[k], len(target_tokens), len(source_tokens))
                     ),
+                    token_confidence=None if trust is None else trust[k, : len(target_tokens)],
                 )
             )
         best, *others = hypotheses

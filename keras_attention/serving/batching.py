@@ -13,13 +13,19 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from keras_attention.serving.loaded_version import Signature
 from keras_attention.serving.metrics import Metrics
 from keras_attention.serving.statuses import StatusError
+
+# While a version is loaded, calls stop for tenths of a second at a time: TensorFlow builds the
+# graph without letting any other thread of Python run. What arrives meanwhile is not an overload;
+# so many times the usual number may wait, until a second after, when the queue is short again.
+PLACES_WHILE_LOADING = 8
+_SECONDS_AFTER_LOADING = 1.0
 
 
 @dataclasses.dataclass(eq=False)
@@ -35,10 +41,12 @@ class Batcher:
 
     Args:
         threads: Calls that run at once.
-        most_in_flight: Requests, running, waiting or arriving; one more is refused.
+        most_in_flight: Requests, running, waiting or arriving; one more is refused. While a
+            version is loaded, `PLACES_WHILE_LOADING` times as many.
         largest_batch: Texts joined into one call. A single request may hold more.
         timeout: Seconds that a request waits for its answer.
         metrics: Counts calls, batches and waiting.
+        loading: Whether a version is being loaded.
     """
 
     def __init__(
@@ -48,6 +56,7 @@ class Batcher:
         largest_batch: int,
         timeout: float,
         metrics: Metrics,
+        loading: Callable[[], bool] = lambda: False,
     ):
         self._executor = concurrent.futures.ThreadPoolExecutor(threads, "signature")
         self._idle = threads
@@ -57,6 +66,8 @@ class Batcher:
         self._waiting: collections.deque[_Job] = collections.deque()
         self._running: dict[asyncio.Task, Signature] = {}
         self._metrics = metrics
+        self._loading = loading
+        self._patient_until = 0.0
         self.in_flight = 0
 
     @contextlib.contextmanager
@@ -66,15 +77,21 @@ class Batcher:
         Raises:
             StatusError: all are taken.
         """
-        if self.in_flight >= self._most_in_flight:
-            raise StatusError(
-                f"Too many requests: at most {self._most_in_flight} in flight", "RESOURCE_EXHAUSTED"
-            )
+        most = self._places()
+        if self.in_flight >= most:
+            raise StatusError(f"Too many requests: at most {most} in flight", "RESOURCE_EXHAUSTED")
         self.in_flight += 1
         try:
             yield
         finally:
             self.in_flight -= 1
+
+    def _places(self) -> int:
+        now = time.monotonic()
+        if self._loading():
+            self._patient_until = now + _SECONDS_AFTER_LOADING
+        patient = now < self._patient_until
+        return self._most_in_flight * (PLACES_WHILE_LOADING if patient else 1)
 
     async def call(self, signature: Signature, texts: list[bytes]) -> dict[str, np.ndarray]:
         """The outputs of a signature for some texts.

@@ -114,7 +114,7 @@ class LoadedVersion:
             for name, definition in sorted(definitions.items())
         }
         self.source_tokens = _source_tokens(folder)
-        self._session = _load(meta_graph, folder / "variables", threads)
+        self._session = _load(meta_graph, folder, threads)
         try:
             self.signatures = {
                 name: Signature(name, definition, self._session)
@@ -146,7 +146,7 @@ class LoadedVersion:
         self._session.close()
 
 
-def _load(meta_graph, variables: pathlib.Path, threads: int) -> tf.compat.v1.Session:
+def _load(meta_graph, folder: pathlib.Path, threads: int) -> tf.compat.v1.Session:
     """A session of its own graph that holds the model.
 
     One thread for each call that runs: more would only wait for each other in so small a model,
@@ -158,12 +158,16 @@ def _load(meta_graph, variables: pathlib.Path, threads: int) -> tf.compat.v1.Ses
     graph = tf.Graph()
     session = tf.compat.v1.Session(graph=graph, config=config)
     try:
-        with graph.as_default(), plain_path(variables) as path:
+        with graph.as_default(), plain_path(folder) as path:
             saver = tf.compat.v1.train.import_meta_graph(meta_graph)
-            saver.restore(session, str(path / "variables"))
+            saver.restore(session, str(path / "variables" / "variables"))
             if _INITIALISER in meta_graph.signature_def:  # of tables
                 outputs = meta_graph.signature_def[_INITIALISER].outputs
-                session.run(outputs[_INITIALISER].name)
+                files = {
+                    asset.tensor_info.name: str(path / "assets" / asset.filename)
+                    for asset in meta_graph.asset_file_def
+                }
+                session.run(outputs[_INITIALISER].name, files)
     except BaseException:
         session.close()
         raise

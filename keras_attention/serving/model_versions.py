@@ -14,7 +14,7 @@ import logging
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from keras_attention._runtime.installation import command_for
 from keras_attention.errors import UserError
@@ -61,9 +61,10 @@ class ModelVersions:
         name, folder: As above.
         threads: Calls of the model that will run at once.
         labels: Names by which requests may ask for the version that is served.
+        pinned: Names that stay with one version, which is served beside the newest.
 
     Raises:
-        UserError: there is no version, or none can be loaded.
+        UserError: there is no version, or none can be loaded; a pinned one is not there.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class ModelVersions:
         folder: pathlib.Path,
         threads: int = 1,
         labels: Iterable[str] = (),
+        pinned: Mapping[str, int] | None = None,
     ):
         self.name = name
         self._folder = folder
@@ -80,8 +82,15 @@ class ModelVersions:
         self._states: dict[int, _State] = {}
         self._failures: dict[int, _Failure] = {}
         self.swaps = 0
+        self._number_of = dict(pinned or {})
+        self._pinned = self._load_pinned()
         self.current = self._load_first()
         _collect_garbage()
+
+    @property
+    def loading(self) -> bool:
+        """Whether a version is being loaded."""
+        return any(state.name == "LOADING" for state in self._states.values())
 
     def find(self, name: str, number: int | None = None, label: str | None = None) -> LoadedVersion:
         """The loaded version that a request means.
@@ -90,6 +99,9 @@ class ModelVersions:
             StatusError: it is not loaded.
         """
         self._check_label(label)
+        number = self._number_of.get(label or "", number)
+        if name == self.name and number in self._pinned:
+            return self._pinned[number]
         if name != self.name or number not in (None, self.current.number):
             wanted = f"Latest({name})" if number is None else f"Specific({name}, {number})"
             raise StatusError(f"Servable not found for request: {wanted}", "NOT_FOUND")
@@ -103,7 +115,7 @@ class ModelVersions:
         """
         self._check_label(label)
         if label is not None:
-            number = self.current.number
+            number = self._number_of.get(label, self.current.number)
         states = self._states if name == self.name else {}
         if number is not None:
             if number not in states:
@@ -168,7 +180,9 @@ class ModelVersions:
         before = self.current
         self._states[number] = _State("LOADING")
         try:
-            loaded = await asyncio.to_thread(_load_politely, number, folder, self._threads)
+            loaded = self._pinned.get(number) or await asyncio.to_thread(
+                _load_politely, number, folder, self._threads
+            )
         except Exception as error:  # whatever is in that folder, the server goes on
             self._failed(number, content, error)
             return False
@@ -176,10 +190,11 @@ class ModelVersions:
         self.swaps += 1
         self._failures.pop(number, None)
         self._states[number] = _State("AVAILABLE")
-        self._states[before.number] = _State("UNLOADING")
-        await drain(before)
-        await asyncio.to_thread(before.close)
-        self._states[before.number] = _State("END")
+        if before.number not in self._pinned:
+            self._states[before.number] = _State("UNLOADING")
+            await drain(before)
+            await asyncio.to_thread(before.close)
+            self._states[before.number] = _State("END")
         _log.info("version %d is served in place of %d", number, before.number)
         return True
 
@@ -190,7 +205,7 @@ class ModelVersions:
         for number, folder in reversed(folders.items()):
             content = _content(folder)
             try:
-                loaded = LoadedVersion(number, folder, self._threads)
+                loaded = self._pinned.get(number) or LoadedVersion(number, folder, self._threads)
             except DAMAGED as error:
                 self._failed(number, content, error)
                 first_error = first_error or f"{folder}: cannot be loaded: {reason_of(error)}"
@@ -203,13 +218,34 @@ class ModelVersions:
             else f"{self._folder}: holds no version; run `{command_for('export')}` again"
         )
 
+    def _load_pinned(self) -> dict[int, LoadedVersion]:
+        """The versions that labels stay with, by number."""
+        folders = _folders_or_error(self._folder)
+        found: dict[int, LoadedVersion] = {}
+        for label, number in self._number_of.items():
+            if number not in folders:
+                raise UserError(
+                    f"--label: {label}={number} names no version in {self._folder}, which holds "
+                    f"{', '.join(map(str, folders)) or 'none'}"
+                )
+            try:
+                if number not in found:
+                    found[number] = LoadedVersion(number, folders[number], self._threads)
+            except DAMAGED as error:
+                raise UserError(
+                    f"--label: {label}={number}: {folders[number]} cannot be loaded: "
+                    f"{reason_of(error)}; export the run again"
+                ) from None
+            self._states[number] = _State("AVAILABLE")
+        return found
+
     def _failed(self, number: int, content: Content, error: Exception) -> None:
         self._failures[number] = _Failure(content, content)
         self._states[number] = _State("END", reason_of(error))
         _log.warning("version %d cannot be loaded: %s", number, type(error).__name__)
 
     def _check_label(self, label: str | None) -> None:
-        if label is not None and label not in self._labels:
+        if label is not None and label not in self._labels | self._number_of.keys():
             raise StatusError(f"Unrecognized servable version label: {label}")
 
 

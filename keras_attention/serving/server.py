@@ -9,7 +9,7 @@ import pathlib
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import uvicorn
 
@@ -31,7 +31,8 @@ class ServerOptions:
     Attributes:
         host, port: Where to listen; port 0 takes any free one.
         threads: Calls of the model that run at once.
-        most_in_flight: Requests; what comes beyond is answered with 429.
+        most_in_flight: Requests; what comes beyond is answered with 429. While a version is
+            loaded, more may wait, see `Batcher`.
         largest_batch: Texts of waiting requests joined into one call.
         timeout: Seconds for an answer, and for those in flight when the server is to end.
         idle_seconds: After which a connection without a request, or in the middle of a request's
@@ -39,6 +40,7 @@ class ServerOptions:
         access_log: Whether to write a line for each request.
         json_log: Whether the log's lines are JSON.
         labels: Names by which requests may ask for the version that is served.
+        pinned: Names that stay with one version, which is served beside the newest.
         abstain_below: Answers of a smaller confidence count as abstained in the metrics.
         settings: See `Settings`.
     """
@@ -53,6 +55,7 @@ class ServerOptions:
     access_log: bool = True
     json_log: bool = False
     labels: tuple[str, ...] = ()
+    pinned: Mapping[str, int] = dataclasses.field(default_factory=dict)
     abstain_below: float = 0.5
     settings: Settings = Settings()
 
@@ -87,6 +90,7 @@ def serve(
             export / SERVING / manifest["name"],
             options.threads,
             options.labels,
+            options.pinned,
         )
         application = _application(versions, manifest, options, examples)
         server = _Server(_uvicorn_config(application, options))
@@ -117,7 +121,12 @@ def _application(
     )
     metrics = Metrics(versions.name, options.abstain_below, gauges)
     batcher = Batcher(
-        options.threads, options.most_in_flight, options.largest_batch, options.timeout, metrics
+        options.threads,
+        options.most_in_flight,
+        options.largest_batch,
+        options.timeout,
+        metrics,
+        lambda: versions.loading,
     )
     page = live_page.for_server(
         manifest, examples or _sure_examples(versions), options.settings.limits.longest_text

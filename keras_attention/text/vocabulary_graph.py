@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_attention.text.normal_form_graph import NORMALISERS
 from keras_attention.text.subwords import NO_PIECE, SPACE
 from keras_attention.text.subwords_graph import SubwordGraph
+from keras_attention.text.tokens import VocabularyKind
 from keras_attention.text.vocabulary import RESERVED, UNKNOWN, Vocabulary
 
 
@@ -97,8 +98,7 @@ class TargetGraph:
 
     def __init__(self, vocabulary: Vocabulary):
         self._tokens = [""] * len(RESERVED) + list(vocabulary.tokens)
-        self._separator = vocabulary.join(["", ""])
-        self._leading_space = vocabulary.kind == "subword"
+        self._kind = vocabulary.kind
 
     def decode(self, ids: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Decodes int32 `[..., T]` of the given lengths `[...]`.
@@ -109,11 +109,24 @@ class TargetGraph:
         tokens = tf.gather(tf.constant(self._tokens), ids)
         shape = tf.shape(lengths)
         rows = tf.reshape(tokens, [tf.size(lengths), ids.shape[-1]])
-        ragged = tf.RaggedTensor.from_tensor(rows, tf.reshape(lengths, [-1]))
-        texts = tf.strings.reduce_join(ragged, axis=-1, separator=self._separator)
-        if self._leading_space:
-            texts = tf.strings.regex_replace(texts, "^ ", "", replace_global=False)
+        texts = joined(rows, tf.reshape(lengths, [-1]), self._kind)
         return tf.reshape(texts, shape), tokens
+
+
+def joined(tokens: tf.Tensor, lengths: tf.Tensor, kind: VocabularyKind) -> tf.Tensor:
+    """string `[n]`, the texts that tokens make together, as `Vocabulary.join` does it outside.
+
+    Args:
+        tokens: string `[n, T]`.
+        lengths: int32 `[n]`.
+        kind: Of the tokens.
+    """
+    ragged = tf.RaggedTensor.from_tensor(tokens, lengths)
+    separator = Vocabulary(kind, ()).join(["", ""])
+    texts = tf.strings.reduce_join(ragged, axis=-1, separator=separator)
+    if kind == "subword":
+        texts = tf.strings.regex_replace(texts, "^ ", "", replace_global=False)
+    return texts
 
 
 def code_points_of(vocabulary: Vocabulary) -> np.ndarray:

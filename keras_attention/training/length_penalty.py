@@ -6,20 +6,17 @@ the probability. How much that has to be made up for is of the model and its dat
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 from keras_attention.evaluation.evaluation import Evaluation
+from keras_attention.evaluation.sentences import are_sentences
 from keras_attention.evaluation.translation_quality import score
 from keras_attention.pairs.pair import Pair
 from keras_attention.readers.translator import Translator
-from keras_attention.text.tokens import split_tokens
-from keras_attention.training.selection import ENOUGH_RIGHT
 
 PENALTIES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
 BEAM_WIDTH = 5  # what an export has by default
 PAIRS = 500  # at most: all six searches take about as long as an epoch
-SENTENCE = 4  # words of the median target from which on answers count as sentences
 
 
 def choose_length_penalty(
@@ -36,8 +33,7 @@ def choose_length_penalty(
         Of equally good ones the smallest; None where answers are no sentences, so that the
         likeliest answer is wanted: many are right to the last character, or most are short.
     """
-    words = statistics.median(len(split_tokens(pair.target, "word")) for pair in pairs)
-    if valid.exact_match >= ENOUGH_RIGHT or words < SENTENCE:
+    if not are_sentences(pairs, valid.exact_match):
         return None
     chosen = pairs[:PAIRS]
     sources, references = [pair.source for pair in chosen], [pair.target for pair in chosen]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from keras_attention._runtime.files import remove_unfinished, write_text
-from keras_attention.config import RESOLVED_FIELDS, Config, load_config
+from keras_attention.config import RESOLVED_FIELDS, SHAPE_FIELDS, Config, load_config
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import (
     CHECKPOINT,
@@ -20,6 +20,7 @@ from keras_attention.folders.run_folder import (
     METRICS,
     MODEL,
     VOCABULARY,
+    check_finished_run,
     check_startable,
     damaged_files,
     is_finished,
@@ -80,20 +81,44 @@ def as_in_run(config: Config) -> Config:
 
 
 def vocabularies_of_run(config: Config) -> tuple[Vocabulary, Vocabulary] | None:
-    """The vocabularies of the run that is to be resumed; None where it starts or they are damaged.
+    """The vocabularies of the run that is to be resumed, else of the one to start from, else None.
 
-    Subwords are then learned again, which gives the same from the same pairs with the same version
-    of sentencepiece.
+    Where those of a resumed run are damaged, subwords are learned again, which gives the same from
+    the same pairs with the same version of sentencepiece.
     """
-    path = Path(config.out) / VOCABULARY
-    if not (config.resume and is_run(config.out)):
-        return None
-    try:
-        source, target = load_vocabularies(path)
-    except UserError:
-        return None
-    same = (source.kind, target.kind) == (config.source_tokens, config.target_tokens)
-    return (source, target) if same else None
+    if config.resume and is_run(config.out):
+        try:
+            source, target = load_vocabularies(Path(config.out) / VOCABULARY)
+            if (source.kind, target.kind) == (config.source_tokens, config.target_tokens):
+                return source, target
+        except UserError:
+            pass  # made again below, or from the pairs
+    return load_vocabularies(Path(config.init_from) / VOCABULARY) if config.init_from else None
+
+
+def check_warm_start(config: Config) -> None:
+    """Whether a training can start from the run in `config.init_from`, where one is named.
+
+    Raises:
+        UserError: it holds no finished run, a run of other options, or is the folder to be written.
+    """
+    if config.init_from is None or (config.resume and is_run(config.out)):
+        return
+    run = Path(config.init_from)
+    check_finished_run("--init-from", run)
+    if run.resolve() == Path(config.out).resolve():
+        raise UserError(
+            f"--init-from: {run} is the run that --out would replace; name another --out"
+        )
+    before = load_config(run / CONFIG)
+    for name in SHAPE_FIELDS:
+        old, new = getattr(before, name), getattr(config, name)
+        if old != new:
+            flag = "--" + name.replace("_", "-")
+            raise UserError(
+                f"{flag}: the run in {run} has {old}, and a training that starts from it cannot "
+                f"have {new}; leave the option out"
+            )
 
 
 def start_or_resume(

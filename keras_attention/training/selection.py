@@ -12,9 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-# From this exact match on, epochs are told apart by it. Well above what sentences reach, and
-# below what an epoch worth keeping has on words and dates.
-ENOUGH_RIGHT = 0.2
+from keras_attention.evaluation.sentences import ENOUGH_RIGHT
 
 # The column of `history.csv` for each measure that may be named, and whether more is better.
 COLUMNS = {

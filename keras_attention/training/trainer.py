@@ -16,15 +16,20 @@ import tensorflow as tf
 from keras_attention._runtime.lock import folder_lock
 from keras_attention.batching.training_data import TrainingData, prepare, resolved
 from keras_attention.config import Config
-from keras_attention.engine.calibration import Calibration, save_calibration
+from keras_attention.engine.calibration import MEANINGS, Calibration, save_calibration
 from keras_attention.errors import UserError
 from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
+from keras_attention.evaluation.reports.card import card_facts
+from keras_attention.evaluation.sentences import are_sentences
+from keras_attention.evaluation.trust.fit import fit_trust
+from keras_attention.evaluation.trust.measured import measured_promises
 from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
-from keras_attention.pairs.splits import Splits, StreamedSplits
+from keras_attention.models.warm_start import copy_weights, freeze, unfreeze
+from keras_attention.pairs.splits import Splits, StreamedSplits, set_aside
 from keras_attention.readers.engine_reader import EngineReader, engine_from_model
-from keras_attention.readers.run import save_model
+from keras_attention.readers.run import load_run, save_model
 from keras_attention.readers.translator import Translator
 from keras_attention.training import checkpoint
 from keras_attention.training.advice import advise
@@ -34,9 +39,17 @@ from keras_attention.training.distribution import from_chief
 from keras_attention.training.environment import differences, environment
 from keras_attention.training.epochs import EpochLoop, Log, TrainingState
 from keras_attention.training.length_penalty import choose_length_penalty
-from keras_attention.training.resumption import as_in_run, start_or_resume, vocabularies_of_run
+from keras_attention.training.resumption import (
+    as_in_run,
+    check_warm_start,
+    start_or_resume,
+    vocabularies_of_run,
+)
 from keras_attention.training.selection import PARTS, selection_score
 from keras_attention.training.step import make_optimizer
+
+# Test sources that sets are measured on: a wide beam takes its time.
+MOST_MEASURED = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +114,9 @@ def train(
     with folder_lock(config.out), _telling_of_memory():
         tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
-        data = prepare(splits, config, vocabularies_of_run(config))
+        check_warm_start(config)
+        choosing, promising = set_aside(splits.valid)
+        data = prepare(splits._replace(valid=choosing), config, vocabularies_of_run(config))
         config = resolved(as_in_run(config), data.survey)
         fingerprint = fingerprint_of_parts(data.survey.fingerprint, splits.valid, splits.test)
         vocabularies = data.survey.source, data.survey.target
@@ -116,20 +131,29 @@ def train(
         _begin(config, state, task, log, "; ".join(_sizes(data, splits, state.model)))
         before = progress.seconds
         save = _saving_into(Path(config.out))
-        EpochLoop(config, data, splits.valid, reader, save, log, task).run(state)
+        EpochLoop(config, data, choosing, reader, save, log, task).run(state)
 
         state.model.set_weights(state.best)
         best = reader()
         translator = Translator(best)
-        valid = state.best_valid or evaluate(translator, splits.valid)
-        best.calibration = valid.fit_calibration()
+        chosen = state.best_valid or evaluate(translator, choosing)
+        sentences = are_sentences(choosing, chosen.exact_match)
+        if sentences:
+            best.calibration = chosen.fit_calibration("quality")
+        else:
+            blocks = data.train.blocks(np.random.default_rng(config.seed))
+            fit_trust(best, chosen, (choosing, promising), blocks, vocabularies)
         # The model last: where it is, the run can be used, and is whole.
         save_calibration(Path(config.out) / CALIBRATION, best.calibration)
+        unfreeze(state.model)  # who trains it further chooses anew
         save_model(config.out, state.model)
-        _log_advice(log, progress, valid, best.calibration, data)
+        _log_advice(log, progress, chosen, best.calibration, data)
+        valid = evaluate(translator, splits.valid) if promising else chosen
         test = evaluate(translator, splits.test)
         penalty = choose_length_penalty(translator, splits.valid, valid)
-        metrics = _metrics(state, valid, test, before + time.monotonic() - started)
+        seconds = before + time.monotonic() - started
+        metrics = _metrics(state, valid, test, sentences, seconds)
+        metrics |= measured_promises(translator, splits.test, test, MOST_MEASURED)
         if penalty is not None:
             log(f"length penalty of beam searches, chosen on validation: {penalty:g}")
             metrics["length_penalty"] = penalty
@@ -144,6 +168,8 @@ def _initial_state(
 ) -> TrainingState:
     """An untrained model, or the state that the checkpoint holds."""
     model = build_training_model(config, len(data.survey.source), len(data.survey.target))
+    if config.init_from is not None:
+        _start_warm(config, data, model, copies=not progress.epochs_done)
     if adjust is not None:
         adjust(model)
     optimizer = make_optimizer(config, data.survey.batches * config.filled_in("epochs"))
@@ -155,6 +181,32 @@ def _initial_state(
         row = progress.history[progress.best_epoch - 1]
         progress.best_score = selection_score(row, config.select_by)
     return TrainingState(model, optimizer, progress, best)
+
+
+def _start_warm(config: Config, data: TrainingData, model: keras.Model, copies: bool) -> None:
+    """Gives a new model the weights of the run in `config.init_from`, and freezes its parts.
+
+    Raises:
+        UserError: a frozen part has tokens to learn, or the model has no such part.
+    """
+    now = data.survey.source, data.survey.target
+    if copies:
+        run = load_run(config.init_from)
+        before = run.source, run.target
+        for part, side in (("source_embedding", 0), ("target_embedding", 1), ("affine", 1)):
+            new = sorted(set(now[side].tokens) - set(before[side].tokens))
+            if new and part in config.frozen_parts:
+                raise UserError(
+                    f"--freeze: {part} would keep {len(new)} new tokens from being learned, such "
+                    f"as {new[0]!r}; leave that part out"
+                )
+        copy_weights(run.model, model, before, now)
+    try:
+        freeze(model, config.frozen_parts)
+    except ValueError as error:
+        raise UserError(f"--freeze: {error}") from None
+    if not model.trainable_variables:
+        raise UserError("--freeze: leaves nothing to be trained; leave a part out")
 
 
 def _begin(config: Config, state: TrainingState, task: Task, log: Log, sizes: str) -> None:
@@ -219,15 +271,19 @@ def _log_advice(
         log(f"advice: {advice}")
 
 
-def _metrics(state: TrainingState, valid: Evaluation, test: Evaluation, seconds: float) -> dict:
+def _metrics(
+    state: TrainingState, valid: Evaluation, test: Evaluation, sentences: bool, seconds: float
+) -> dict:
     """The content of `metrics.json`."""
     progress = state.progress
     return {
-        "test": test.summary(),
-        "valid": valid.summary(),
+        "test": test.summary(sentences),
+        "valid": valid.summary(sentences),
+        "test_details": card_facts(test),
         "seconds": {"total": round(seconds, 1), "training": round(progress.seconds, 1)},
         "epochs": progress.epochs_done,
         "best_epoch": progress.best_epoch,
+        "confidence": MEANINGS[test.confidence_means],
         "parameters": state.model.count_params(),
         "environments": progress.environments,
     }

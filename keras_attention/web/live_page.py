@@ -16,10 +16,12 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from keras_attention._runtime.lock import folder_lock
 from keras_attention._runtime.replacement import replace_together
 from keras_attention.datasets.known import SAMPLE_SOURCES
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import LITERT
+from keras_attention.pairs.exceptions import Exceptions
 from keras_attention.web.viewer import as_script_data, asset, filled
 
 # What a page offers to try: only sources that the model answers at least this surely.
@@ -70,6 +72,7 @@ def for_server(
         "name": manifest["name"],
         "hasAttention": manifest["has_attention"],
         "sourceTokens": manifest["source_tokens"],
+        "confidenceMeans": manifest.get("confidence_means", "right"),
         "longestText": longest_text,
         "examples": examples,
     }
@@ -106,6 +109,7 @@ def write_static_site(
     examples: Mapping[str, Sequence[str]],
     litert_js: pathlib.Path,
     out: pathlib.Path,
+    exceptions: Exceptions | None = None,
 ) -> dict[str, int]:
     """Writes the page, the model and LiteRT.js into a new folder, whole or not at all.
 
@@ -114,36 +118,37 @@ def write_static_site(
         manifest: The export's.
         examples: As for `for_server`.
         litert_js: As found by `find_litert_js`.
-        out: Must not exist, or be a site that this function wrote.
+        out: Must not exist, be empty, or be a site that this function wrote.
+        exceptions: The dictionary beside the model.
 
     Returns:
         Bytes of all files ("site") and of what one visitor loads ("visit").
 
     Raises:
-        UserError: `out` holds something else or cannot be written to.
+        UserError: `out` holds something else, cannot be written to, or is being written to.
     """
-    if out.exists() and not (out / "litert-js" / "NOTICE.txt").is_file():
-        raise UserError(f"--out: {out} exists and is not a live page; choose a new folder")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        aside = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
-    new, old = aside / "new", aside / "old"
-    try:
-        for folder in (new, old):
-            folder.mkdir()
-        visit = _build_site(export, manifest, examples, litert_js, new)
-        replace_together([(new, out)], old)
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with folder_lock(out):
+        if any(out.iterdir()) and not (out / "litert-js" / "NOTICE.txt").is_file():
+            raise UserError(f"--out: {out} exists and is not a live page; choose a new folder")
+        try:
+            aside = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=out.parent))
+        except OSError as error:
+            raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+        new, old = aside / "new", aside / "old"
+        try:
+            for folder in (new, old):
+                folder.mkdir()
+            visit = _build_site(export, manifest, examples, litert_js, new, exceptions)
+            replace_together([(new, out)], old)
+        except OSError as error:
+            raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
     site = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return {"site": site, "visit": visit}
 
 
-def _build_site(export, manifest, examples, litert_js, aside) -> int:
+def _build_site(export, manifest, examples, litert_js, aside, exceptions) -> int:
     """Writes the site's files; returns the bytes that one visit loads."""
     name = manifest["name"]
     description = json.loads((export / LITERT / f"{name}.json").read_text(encoding="utf-8"))
@@ -152,10 +157,15 @@ def _build_site(export, manifest, examples, litert_js, aside) -> int:
         "name": name,
         "hasAttention": manifest["has_attention"],
         "sourceTokens": manifest["source_tokens"],
+        "confidenceMeans": manifest.get("confidence_means", "right"),
         "longestText": description["longest_source"],
         "examples": examples,
         "file": f"model/{name}.tflite",
         "description": description,
+        "exceptions": {
+            key: {"text": answer, "tokens": exceptions.target.split(answer)}
+            for key, answer in (exceptions or {}).items()
+        },
     }
     imports = {
         LITERT_JS: "./litert-js/core/index.js",

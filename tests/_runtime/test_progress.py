@@ -22,6 +22,16 @@ def test_a_line_now_and_then_with_what_is_left():
     assert lines[2] == "  step 90 of 100, loss 1.0, about 10 s left"
 
 
+def test_other_units_and_nothing_between():
+    now, lines = [0.0], []
+    progress = ProgressLines(300, lines.append, clock=lambda: now[0], unit="sentence")
+    now[0] = 40.0
+    progress.tell(100)
+    assert lines == ["  sentence 100 of 300, about 1 min left"]
+    assert progress.seconds_left(200) == 20.0  # 200 in 40 seconds
+    assert progress.seconds_left(300) == 0.0
+
+
 def test_a_short_task_says_nothing():
     assert lines_of(total=100, steps=100, seconds_each=0.1) == []
 

@@ -1,6 +1,7 @@
 """`evaluate`: translators' figures, alone and against another model."""
 
 import json
+import re
 
 import pytest
 
@@ -63,3 +64,14 @@ def test_another_model_that_is_none_is_refused(trained, reversal_folder, tmp_pat
         "evaluate", trained.path, reversal_folder / "test.tsv", "--against", tmp_path / "nothing"
     )
     assert done.status == 2 and str(tmp_path / "nothing") in done.err
+
+
+def test_a_long_evaluation_tells_what_is_left(trained, reversal_folder, monkeypatch):
+    """Of both models together, on standard error."""
+    monkeypatch.setattr("keras_attention._runtime.progress.EVERY", 0.0)
+    data = reversal_folder / "test.tsv"
+    done = call_verb("evaluate", trained.path, data, "--against", trained.path, "--json")
+    lines = done.err.splitlines()
+    assert re.fullmatch(r"sentence \d+ of 200, about \d+ s left", lines[0])
+    assert lines[-1].startswith("sentence 200 of 200, ")
+    assert json.loads(done.out)["n"] == 100

@@ -9,6 +9,12 @@ import urllib.parse
 
 import pytest
 
+from keras_attention.engine.architecture import Architecture
+from keras_attention.engine.decoder import Model
+from keras_attention.engine.weights import read_safetensors
+from keras_attention.pairs.pair_files import read_pairs
+from keras_attention.readers.engine_reader import EngineReader
+from keras_attention.text.vocabulary import Vocabulary
 from tests.support import ROOT
 
 pytest.importorskip("mkdocs", reason="needs pip install -r requirements-docs.txt")
@@ -82,9 +88,37 @@ def test_links_and_pictures_lead_somewhere(site, pages):
             file = (path.parent / named).resolve() if named else path
             file = file / "index.html" if file.is_dir() else file
             assert file.is_file(), f"{path.name} refers to {target}"
-            if parts.fragment and file.suffix == ".html":
+            if parts.fragment and file.suffix == ".html" and file.stem != "what-if":
                 anchor = urllib.parse.unquote(parts.fragment)
                 assert anchor in pages[file].ids, f"{path.name} refers to {target}"
+
+
+def test_the_models_of_the_what_if_page_read_dates():
+    files = sorted(site_pages.MODELS.glob("*.safetensors"))
+    assert len(files) == 2  # side by side
+    pairs = read_pairs(ROOT / "data" / "dates" / "test.tsv")[:300]
+    for file in files:
+        arrays, about = read_safetensors(file)
+        exported = json.loads(about["description"])
+        source, target = (
+            Vocabulary(side["kind"], tuple(side["tokens"]), side["normal_form"])
+            for side in (exported["source"], exported["target"])
+        )
+        arrays = {name.removeprefix("0/"): array for name, array in arrays.items()}
+        architecture = Architecture(**exported["models"][0])
+        reader = EngineReader(Model(architecture, arrays, len(source), len(target)), source, target)
+        answers = reader.translate_batch([pair.source for pair in pairs])
+        right = [a.text == pair.target for a, pair in zip(answers, pairs, strict=True)]
+        assert sum(right) >= 0.97 * len(right), file.name
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_what_if_page_is_in_the_site_and_inside_both_pages(site):
+    assert '"models":[{"name":"dates"' in (site / "what-if.html").read_text(encoding="utf-8")
+    for folder, language in (("course", "en"), ("ko", "ko")):
+        page = (site / folder / "11-other-weights.html").read_text(encoding="utf-8")
+        assert f'src="../what-if.html#language={language}"' in page
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from keras_attention.engine.calibration import (
     Calibration,
     confidence_of,
     load_calibration,
+    mean_of,
     save_calibration,
 )
 from keras_attention.errors import UserError
@@ -144,6 +145,75 @@ def test_evaluation_says_where_its_figures_of_confidence_say_little():
     assert result([True, False] * 30).to_dict()["calibration_reservation"] is None
 
 
+def qualities_of(calibration: Calibration, n: int, seed: int = 0):
+    """Log-probabilities and lengths of sentences whose quality scatters around what the map says.
+
+    Also the qualities.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(4, 30, n)
+    log_p = -rng.gamma(3.0, 0.3, n) * (lengths + 1)
+    mean = calibration.confidence(log_p, lengths)
+    return log_p, lengths, rng.beta(5 * mean, 5 * (1 - mean))
+
+
+TRANSLATED = Calibration(0.02, 0.0, 1.0, -0.01, 1000, 990, 0.8, "quality")
+
+
+def test_the_formula_of_a_quality_by_hand():
+    logit = 0.02 * -12 + 1.0 - 0.01 * 7 + 0.8 * -12 / 8  # seven tokens and the end symbol
+    assert TRANSLATED.confidence(-12.0, 7) == pytest.approx(1 / (1 + math.exp(-logit)))
+
+
+def test_a_fit_of_qualities_finds_the_map_and_keeps_its_word():
+    found = fit(*qualities_of(TRANSLATED, 20_000), "quality")
+    assert found.meaning == "quality" and found.mean_slope > 0
+    log_p, lengths, quality = qualities_of(TRANSLATED, 2000, seed=1)
+    sure = found.confidence(log_p, lengths)
+    np.testing.assert_allclose(sure, TRANSLATED.confidence(log_p, lengths), atol=0.03)
+    # What the probability itself says has nothing to do with quality.
+    assert confidence.expected_calibration_error(sure, quality) < 0.03
+    assert confidence.expected_calibration_error(np.exp(log_p), quality) > 0.3
+
+
+def test_of_being_right_nothing_depends_on_the_mean():
+    log_p, lengths, right = answers(MODEST, 500)
+    found = fit(log_p, lengths, right)
+    assert found.mean_slope == 0.0 and found.meaning == "right"
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.floats(-60, 0), st.integers(0, 40), st.floats(0, 1)), min_size=1, max_size=40
+    )
+)
+def test_an_expected_quality_never_falls_as_the_log_probability_rises(rows):
+    found = fit(*zip(*rows, strict=True), "quality")
+    line = found.confidence(np.linspace(-80, 0, 300), np.full(300, 7.0))
+    assert np.all(np.diff(line) >= 0) and np.all((line >= 0) & (line <= 1))
+
+
+def test_a_quality_map_is_kept_and_says_what_it_means(tmp_path):
+    save_calibration(tmp_path / CALIBRATION, TRANSLATED)
+    assert load_calibration(tmp_path / CALIBRATION) == TRANSLATED
+    assert TRANSLATED.reservation is None
+    few = dataclasses.replace(TRANSLATED, n=40)
+    assert few.reservation.startswith("40 answers are too few")
+    content = json.loads((tmp_path / CALIBRATION).read_text(encoding="utf-8"))
+    for damaged in ({"meaning": "luck"}, {"mean_slope": math.nan}):
+        path = tmp_path / CALIBRATION
+        path.write_text(json.dumps(content | damaged), encoding="utf-8")
+        with pytest.raises(UserError, match="is damaged"):
+            load_calibration(path)
+
+
+def test_maps_of_different_meaning_have_no_mean():
+    assert mean_of([TRANSLATED, MODEST]) is None
+    both = mean_of([TRANSLATED, dataclasses.replace(TRANSLATED, mean_slope=0.4)])
+    assert both.meaning == "quality" and both.mean_slope == pytest.approx(0.6)
+
+
 def test_fit_wants_equally_many():
     with pytest.raises(ValueError, match="as many"):
         fit([-1.0], [1, 2], [True])
@@ -195,9 +265,9 @@ def test_accuracy_at_coverages_by_hand():
     full, half, one = confidence.accuracy_coverage(
         [0.9, 0.2, 0.8, 0.8], [1, 0, 1, 0], coverages=(1.0, 0.5, 0.25)
     )
-    assert dataclasses.astuple(full) == (1.0, 0.2, 0.5)
-    assert dataclasses.astuple(half) == (0.75, 0.8, pytest.approx(2 / 3))  # two are equally sure
-    assert dataclasses.astuple(one) == (0.25, 0.9, 1.0)
+    assert dataclasses.astuple(full) == (1.0, 0.2, 0.5, None)
+    assert dataclasses.astuple(half) == (0.75, 0.8, pytest.approx(2 / 3), None)  # two equally sure
+    assert dataclasses.astuple(one) == (0.25, 0.9, 1.0, None)
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ from keras_attention.readers.translation import Translation
 class Scripted:
     """Answers from a dictionary; the target kind decides what a token is."""
 
-    def __init__(self, answers: dict, target_kind: str = "char"):
+    def __init__(self, answers: dict, target_kind: str = "char", confidence_means: str = "right"):
         self.answers = answers
         self.target_kind = target_kind
+        self.confidence_means = confidence_means
         self.beam_widths = []
 
     def translate(self, texts, beam_width=1, length_penalty=None):
@@ -95,3 +96,27 @@ def test_the_beam_width_is_handed_on():
 def test_nothing_to_evaluate_is_refused():
     with pytest.raises(ValueError, match="at least one"):
         evaluate(Scripted({}), [])
+
+
+def test_quality_is_what_confidence_is_compared_with_where_it_means_that():
+    """Three answers: perfect, half right, nothing in common; the surest is the best."""
+    script = {"a": ("the cat", 0.9), "b": ("the dog", 0.6), "c": ("zzz", 0.1)}
+    pairs = [Pair("a", "the cat"), Pair("b", "the cat"), Pair("c", "the cat")]
+    result = evaluate(Scripted(script, confidence_means="quality"), pairs)
+    perfect, half, nothing = result.qualities
+    assert perfect == 1.0 and 0.1 < half < 0.9 and nothing == 0.0
+    assert result.rank_correlation == pytest.approx(1.0)
+    # Each in a bin of its own: the mean of the three distances.
+    gaps = [1 - 0.9, abs(half - 0.6), 0.1]
+    assert result.calibration_error == pytest.approx(sum(gaps) / 3)
+    everything, *_, surest = result.coverage
+    assert everything.quality == pytest.approx((1 + half) / 3)
+    assert surest.quality == pytest.approx((1 + half) / 2)  # half of three, rounded to two
+    text = result.to_text()
+    assert "confidence: the chrF to expect of the answer" in text and "AUROC" not in text
+    assert f"{(1 + half) / 3:.4f}, risk {1 - (1 + half) / 3:.4f}" in text
+    assert result.to_dict()["rank_correlation"] == pytest.approx(1.0)
+    assert result.summary(sentences=True).keys() - result.summary().keys() == {"bleu", "chrf"}
+    plain = evaluate(Scripted(script), pairs)
+    assert plain.qualities == () and plain.coverage[0].quality is None
+    assert "AUROC" in plain.to_text() and plain.rank_correlation is None

@@ -5,15 +5,16 @@ import json
 import os
 import pathlib
 import shutil
+import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_attention._runtime.lock import folder_lock
 from keras_attention.errors import UserError
 from keras_attention.evaluation.parity import HOSTILE_SOURCES
 from keras_attention.export import exporter as export_folder
-from keras_attention.export import publish as export_publish
 from keras_attention.export.exporter import (
     RANGES,
     ExportOptions,
@@ -78,10 +79,14 @@ class TestWhatIsWritten:
     def test_the_files_of_the_contract_and_no_others(self, exported):
         name = options_of(exported[1]).name
         version = f"serving/{name}/1"
-        assert set(listing(exported[1])) == {
+        read = {
             *("inference.keras", "manifest.json"),
             *(f"litert/{name}{suffix}" for suffix in (".tflite", ".int8.tflite", ".json")),
             *(f"weights/{name}{suffix}" for suffix in (".safetensors", ".json")),
+        }
+        assert set(listing(exported[1])) == {
+            *read,
+            *(f"versions/1/{file}" for file in read),
             *(f"{version}/{file}" for file in ("saved_model.pb", "fingerprint.pb")),
             *(f"{version}/variables/variables.{x}" for x in ("index", "data-00000-of-00001")),
             *(f"{version}/assets.extra/tf_serving_warmup_requests",),
@@ -93,7 +98,9 @@ class TestWhatIsWritten:
         files = read_manifest(exported[1])["files"]
         there = listing(exported[1])
         assert {name: entry["sha256"] for name, entry in files.items()} == {
-            name: digest for name, digest in there.items() if name != "manifest.json"
+            name: digest
+            for name, digest in there.items()
+            if name != "manifest.json" and not name.startswith("versions/")
         }
         for name, entry in files.items():
             assert entry["bytes"] == (exported[1] / name).stat().st_size
@@ -184,14 +191,26 @@ class TestVersions:
         (copy / ".writing-abcmanifest.json").write_text("{")
         export_folder.export(run, [], copy, options_of(copy))
         assert sorted(p.name for p in copy.iterdir()) == [
-            *("inference.keras", "litert", "manifest.json", "serving", "weights")
+            *("inference.keras", "litert", "manifest.json", "serving", "versions", "weights")
         ]
 
-    def test_two_at_once_are_refused(self, run, quick, copy, monkeypatch):
-        with export_publish.exporting_alone(copy):
-            with pytest.raises(UserError, match="another export is writing there"):
+    def test_two_at_once_are_refused(self, run, quick, copy):
+        refused = []
+
+        def second():
+            try:
                 export_folder.export(run, [], copy, options_of(copy))
+            except UserError as error:
+                refused.append(str(error))
+
+        with folder_lock(copy):
+            thread = threading.Thread(target=second)
+            thread.start()
+            thread.join()
+        assert len(refused) == 1 and "another process is writing to this folder" in refused[0]
         export_folder.export(run, [], copy, options_of(copy))
+        hidden = [path for path in copy.rglob("*") if path.name.startswith(".")]
+        assert hidden == [], "a server would find them"
 
 
 class Killed(BaseException):
@@ -204,7 +223,7 @@ def test_dying_at_any_step_of_publishing_leaves_whole_versions(
     """The process ends before each of the file system's operations in turn, and cleans nothing."""
     monkeypatch.setattr(export_folder.shutil, "rmtree", lambda *_, **__: None)
     seen = set()
-    for last in range(100):
+    for last in range(200):
         out = tmp_path / str(last)
         shutil.copytree(exported[1], out)
         countdown = iter(range(last, -1, -1))

@@ -1,20 +1,28 @@
 """Subwords in everything that an export holds: cut, numbered and joined alike everywhere."""
 
 import json
+import os
+import pathlib
 import random
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_attention.config import read_config_file
 from keras_attention.evaluation.parity import compare
 from keras_attention.folders.export_layout import SOURCE_VOCABULARY
 from keras_attention.folders.weights_folder import read_vocabularies
 from keras_attention.readers.translator import Translator
+from keras_attention.text.subword_learning import learn_subwords
 from keras_attention.text.subwords import SPACE
 from keras_attention.text.vocabulary import Vocabulary
+from keras_attention.text.vocabulary_graph import SourceGraph
 from tests.support import ROOT
-from tests.support.exports import SUBWORDS, random_export, random_texts, version_folder
+from tests.support.exports import random_export, version_folder
+from tests.support.texts import SUBWORDS, random_texts
 
 HOSTILE = "  aabbé가😀0\u0301\u00a0\u200b\t\r\0\U0001f469\u200d\u2581жab"
 
@@ -96,13 +104,51 @@ def test_the_files_of_an_export_hold_the_pieces(exported):
 
 
 def test_javascript_cuts_and_joins_as_python_does(tmp_path):
-    """The page's own module, in Node: the rule needs no browser."""
+    """The page's own module, in Node, on 100,000 hostile texts: the rule needs no browser."""
     if not shutil.which("node"):
         pytest.skip("no node on PATH")
-    texts = hostile_texts(5000, seed=2)
+    vocabulary, texts = Vocabulary("subword", SUBWORDS), hostile_texts(100_000, seed=2)
+    tokens, joined = cut_by_javascript(vocabulary, texts, tmp_path)
+    assert tokens == [vocabulary.split(text) for text in texts]
+    assert joined == texts
+    assert any(len(piece) > 1 for each in tokens for piece in each)
+
+
+@pytest.mark.slow
+def test_all_of_multi30k_is_cut_alike_everywhere(tmp_path):
+    """By Python, which also reads LiteRT files, the graph of a SavedModel, and JavaScript.
+
+    The pieces are those of the recipe.
+    """
+    if not shutil.which("node"):
+        pytest.skip("no node on PATH")
+    folder = pathlib.Path(os.environ.get("KERAS_ATTENTION_DATA", "")) / "multi30k"
+    if not (folder / "train.de").is_file():
+        pytest.skip("no multi30k in the folder that KERAS_ATTENTION_DATA names")
+    texts = {
+        path.name: path.read_text(encoding="utf-8").split("\n")
+        for path in sorted(folder.iterdir())
+        if path.name.split(".")[1:] in (["de"], ["en"])
+    }
+    assert len(texts) == 6
+    recipe = read_config_file(ROOT / "configs" / "sentences.json")
+    learned = learn_subwords([*texts["train.de"], *texts["train.en"]], recipe["subwords"])
+    everything = [line for lines in texts.values() for line in lines]
+    tokens = [learned.split(line) for line in everything]
+    assert [learned.join(each) for each in tokens] == everything
+    assert cut_by_javascript(learned, everything, tmp_path) == [tokens, everything]
+    encode = tf.function(SourceGraph(learned).encode, reduce_retracing=True)
+    for first in range(0, len(everything), 5000):
+        chunk = everything[first : first + 5000]
+        expected = learned.encode(chunk).padded(np.arange(len(chunk)))
+        np.testing.assert_array_equal(encode(tf.constant(chunk)).ids, expected)
+
+
+def cut_by_javascript(vocabulary: Vocabulary, texts: list[str], tmp_path) -> list:
+    """The tokens of all texts, and the texts joined again, by the live page's module."""
     module = ROOT / "keras_attention" / "web" / "live_assets" / "subwords.js"
     shutil.copyfile(module, tmp_path / "subwords.mjs")
-    (tmp_path / "given.json").write_text(json.dumps([SUBWORDS, texts]), encoding="utf-8")
+    (tmp_path / "given.json").write_text(json.dumps([vocabulary.tokens, texts]), encoding="utf-8")
     (tmp_path / "run.mjs").write_text(
         """
         import { readFileSync } from "node:fs";
@@ -117,8 +163,4 @@ def test_javascript_cuts_and_joins_as_python_does(tmp_path):
     done = subprocess.run(
         ["node", "run.mjs"], cwd=tmp_path, capture_output=True, check=True, timeout=120
     )
-    tokens, joined = json.loads(done.stdout)
-    vocabulary = Vocabulary("subword", SUBWORDS)
-    assert tokens == [vocabulary.split(text) for text in texts]
-    assert joined == texts
-    assert any(len(piece) > 1 for each in tokens for piece in each)
+    return json.loads(done.stdout)

@@ -162,3 +162,18 @@ def test_a_seq2seq_with_initial_state_reloads_and_still_reads_the_source(tmp_pat
         np.testing.assert_array_equal(to_numpy(one), to_numpy(other))
     changed = copy([ids[0][:, ::-1].copy(), ids[1]])[0]
     assert np.abs(to_numpy(changed) - to_numpy(copy(ids)[0])).max() > 1e-6
+
+
+def test_matrices_begin_as_they_are_told_to():
+    """The general score from the identity is the dot product; the initializer is kept."""
+    rng = np.random.default_rng(0)
+    query, value = (rng.normal(size=(2, n, 4)).astype("float32") for n in (3, 5))
+    general = Attention("general", kernel_initializer="identity")
+    expected = Attention("dot")(query, value)[1]
+    np.testing.assert_allclose(general(query, value)[1], expected, atol=1e-6)
+    copy = Attention.from_config(general.get_config())
+    np.testing.assert_allclose(copy(query, value)[1], expected, atol=1e-6)
+    # Without it, random matrices; and a config from before the argument has none.
+    config = Attention("general").get_config()
+    del config["kernel_initializer"]
+    assert not np.allclose(Attention.from_config(config)(query, value)[1], expected, atol=1e-3)

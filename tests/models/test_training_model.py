@@ -307,3 +307,9 @@ def test_building_a_decoder_step_leaves_the_training_model_as_it_was(encoder):
     assert [weight.shape for weight in reloaded.get_weights()] == [
         weight.shape for weight in step.get_weights()
     ]
+
+
+def test_the_general_score_begins_as_the_dot_product():
+    config = Config(units=4, embedding_size=3, attention="general", bidirectional=False)
+    kernel = build_training_model(config, 9, 8).get_layer("attention").kernel
+    np.testing.assert_array_equal(kernel, np.eye(4))

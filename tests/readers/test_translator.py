@@ -332,3 +332,13 @@ def test_a_new_process_gives_the_same_for_every_kind(tmp_path):
         check=False,
     )
     assert done.stdout.split() == ["equal"] * len(KINDS), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("batches_at_once", [1, 2])
+def test_progress_counts_the_texts_that_are_translated(batches_at_once, monkeypatch):
+    monkeypatch.setattr("keras_attention.readers.translator.ROWS_PER_BATCH", 2)
+    told = []
+    texts = ["a" * length for length in range(1, 8)]
+    Translator(Slow(batches_at_once)).translate(texts, progress=lambda *done: told.append(done))
+    assert told[-1] == (7, 7) and len(told) == 4
+    assert [done for done, _ in told] == sorted(done for done, _ in told)

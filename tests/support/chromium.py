@@ -13,6 +13,8 @@ import tempfile
 import time
 from typing import Any
 
+from tests.support.browser import Browser
+
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 FLAGS = (
@@ -27,16 +29,11 @@ FLAGS = (
     "--hide-scrollbars",
 )
 
-KEYS = {
-    "Escape": "\ue00c",
-    "End": "\ue010",
-    "Home": "\ue011",
-    "ArrowLeft": "\ue012",
-    "ArrowUp": "\ue013",
-    "ArrowRight": "\ue014",
-    "ArrowDown": "\ue015",
-    "Tab": "\ue004",
-    "Backspace": "\ue003",
+_PATHS = {
+    "Navigate": ("POST", "/url"),
+    "ExecuteScript": ("POST", "/execute/sync"),
+    "PerformActions": ("POST", "/actions"),
+    "TakeScreenshot": ("GET", "/screenshot"),
 }
 
 
@@ -49,10 +46,12 @@ def missing() -> str:
     return ""
 
 
-class Chromium:
-    """One browser with one page; a context manager that leaves nothing running."""
+class Chromium(Browser):
+    """Chromium, and what only its DevTools protocol can do."""
 
-    def __enter__(self) -> Chromium:
+    _session = ""
+
+    def _start(self) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
@@ -62,22 +61,16 @@ class Chromium:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        self._session = ""
-        try:
-            self._wait_for_driver()
-            binary = next(filter(None, map(shutil.which, CHROMIUM_NAMES)))
-            options = {"binary": binary, "args": [*FLAGS, f"--user-data-dir={self._profile.name}"]}
-            wanted = {
-                "browserName": "chrome",
-                "goog:chromeOptions": options,
-                "goog:loggingPrefs": {"browser": "ALL"},
-            }
-            made = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
-            self._session = f"/session/{made['sessionId']}"
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+        self._wait_for_driver()
+        binary = next(filter(None, map(shutil.which, CHROMIUM_NAMES)))
+        options = {"binary": binary, "args": [*FLAGS, f"--user-data-dir={self._profile.name}"]}
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }
+        made = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self._session = f"/session/{made['sessionId']}"
 
     def __exit__(self, *_: object) -> None:
         try:
@@ -109,59 +102,44 @@ class Chromium:
             raise RuntimeError(f"{method} {path}: {value['error']}: {value['message']}")
         return value
 
-    def devtools(self, command: str, **parameters: Any) -> Any:
-        """A command of the DevTools protocol."""
+    def _command(self, name: str, **parameters: Any) -> Any:
+        method, path = _PATHS[name]
+        return self._ask(method, self._session + path, parameters)
+
+    def _devtools(self, command: str, **parameters: Any) -> Any:
         body = {"cmd": command, "params": parameters}
         return self._ask("POST", f"{self._session}/goog/cdp/execute", body)
 
-    def open(self, url: str, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
-        """Loads `url` in a window of that size, as a reader who prefers light or dark."""
-        self.devtools(
+    def resize(self, width: int, height: int) -> None:
+        self._devtools(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
             deviceScaleFactor=1,
             mobile=width < 600,
         )
+
+    def prefer(self, scheme: str, printed: bool = False) -> None:
         feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.devtools("Emulation.setEmulatedMedia", features=[feature])
-        self._ask("POST", f"{self._session}/url", {"url": "about:blank"})
-        self.log()  # forget what earlier pages wrote
-        self._ask("POST", f"{self._session}/url", {"url": url})
+        media = "print" if printed else ""
+        self._devtools("Emulation.setEmulatedMedia", media=media, features=[feature])
 
-    def run(self, script: str, *arguments: Any) -> Any:
-        """The value that `script`, the body of a function of `arguments`, returns in the page."""
-        body = {"script": script, "args": arguments}
-        return self._ask("POST", f"{self._session}/execute/sync", body)
+    def compose(self, text: str, commit: bool = False) -> None:
+        if commit:
+            self._devtools("Input.insertText", text=text)
+        else:
+            at = {"selectionStart": len(text), "selectionEnd": len(text)}
+            self._devtools("Input.imeSetComposition", text=text, **at)
 
-    def point(self, selector: str, x: float = 0.5, y: float = 0.5, click: bool = False) -> None:
-        """Moves the pointer over an element; `x` and `y` are parts of its width and height."""
-        left, top, width, height = self.run(
-            "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'nearest'});"
-            "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height];",
-            selector,
-        )
-        place = {"x": round(left + x * width), "y": round(top + y * height)}
-        actions = [{"type": "pointerMove", "duration": 0, "origin": "viewport", **place}]
-        if click:
-            actions += [{"type": f"pointer{way}", "button": 0} for way in ("Down", "Up")]
-        pointer = {"type": "pointer", "id": "mouse", "actions": actions}
-        self._ask("POST", f"{self._session}/actions", {"actions": [pointer]})
-
-    def press(self, *keys: str) -> None:
-        """Sends keys, by name or as text, to whatever has the focus."""
-        actions = []
-        for key in keys:
-            for value in [KEYS[key]] if key in KEYS else key:
-                actions += [{"type": f"key{way}", "value": value} for way in ("Down", "Up")]
-        keyboard = {"type": "key", "id": "keyboard", "actions": actions}
-        self._ask("POST", f"{self._session}/actions", {"actions": [keyboard]})
+    def offline(self, is_so: bool) -> None:
+        self._devtools("Network.enable")
+        conditions = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self._devtools("Network.emulateNetworkConditions", offline=is_so, **conditions)
 
     def log(self) -> list[str]:
-        """What the page wrote to the console since the last call, errors of its policy included."""
         entries = self._ask("POST", f"{self._session}/se/log", {"type": "browser"})
         return [f"{entry['level']}: {entry['message']}" for entry in entries]
 
-    def screenshot(self) -> bytes:
-        """The window as PNG."""
-        return base64.b64decode(self._ask("GET", f"{self._session}/screenshot"))
+    def pdf(self) -> bytes:
+        made = self._devtools("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
+        return base64.b64decode(made["data"])

@@ -32,13 +32,10 @@ from keras_attention.text.vocabulary import (
 )
 from tests.support.commands import Finished, call
 from tests.support.session import AT_END, FOLDER_OF_ALL_PROCESSES
+from tests.support.texts import TOKENS_OF_KIND, random_texts
 
 LONGEST_OUTPUT = 9
 BEAM_WIDTH = 3
-CHARACTERS = tuple(sorted("abcde 0123가나é😀"))
-WORDS = tuple(sorted(["a", "bb", "ccc", "été", "날짜", "😀", "0"]))
-# Pieces within pieces, with a space before, behind and alone.
-SUBWORDS = tuple(sorted([*" abé가😀0", " a", "ab", " ab", "abé", "b가", "bb", " 😀", "😀 ", "0 a"]))
 
 
 @functools.cache
@@ -88,13 +85,15 @@ def _make_random_run(seed: int, tokens: tuple[str, str], options: dict, folder: 
         target_tokens=tokens[1],
         **{"units": 16, "embedding_size": 8, **options},
     )
-    of_kind = {"char": CHARACTERS, "word": WORDS, "subword": SUBWORDS}
-    source, target = (Vocabulary(kind, of_kind[kind]) for kind in tokens)
+    source, target = (Vocabulary(kind, TOKENS_OF_KIND[kind]) for kind in tokens)
     keras.utils.set_random_seed(seed)
     model = build_training_model(config, len(source), len(target))
     for variable in model.trainable_variables:
         if variable.name in ("kernel", "recurrent_kernel"):
             variable.assign(variable * 2.5)
+    if config.attention == "general":  # which begins as the identity
+        kernel = model.get_layer("attention").kernel
+        kernel.assign(2.5 * keras.initializers.GlorotUniform(seed)(kernel.shape))
     affine = model.get_layer("affine")
     bias = np.zeros(len(target), np.float32)
     # What must never be said would be the likeliest of all, were it not for the mask.
@@ -110,18 +109,6 @@ def _make_random_run(seed: int, tokens: tuple[str, str], options: dict, folder: 
     pairs = [Pair(text, "a") for text in sources]
     for split in ("train", "valid", "test"):
         write_pairs(data / f"{split}.tsv", pairs)
-
-
-def random_texts(vocabulary: Vocabulary, n: int, seed: int = 0, longest: int = 20) -> list[str]:
-    """Texts of known and unknown tokens that begin and end with a known one."""
-    rng = np.random.default_rng(seed)
-    tokens = [*vocabulary.tokens, "ж", "𝔛"]
-    texts = []
-    for length in rng.integers(1, longest + 1, n):
-        chosen = [tokens[i] for i in rng.integers(0, len(tokens), length)]
-        chosen[0] = chosen[-1] = vocabulary.tokens[-1]
-        texts.append(vocabulary.join(chosen))
-    return texts
 
 
 def call_export(*arguments) -> Finished:

@@ -82,6 +82,38 @@ def random_texts(count, seed=0):
     return ["".join(rng.choices(characters, k=rng.randrange(12))) for _ in range(count)]
 
 
+def hostile_strings(count, seed=0):
+    """Characters from all planes, what was learned, and what breaks careless programs."""
+    rng = random.Random(seed)
+    ranges = [(0, 0x80), (0x80, 0x250), (0x300, 0x370), (0x1100, 0x1200), (0x2000, 0x2070)]
+    ranges += [(0xAC00, 0xD7A4), (0xE000, 0x10000), (0x1F300, 0x1FB00), (0xE0000, 0x110000)]
+    for _ in range(count):
+        parts = []
+        for _ in range(rng.randrange(10)):
+            parts.append(
+                rng.choice(PIECES)
+                if rng.random() < 0.5
+                else "".join(chr(rng.randrange(*rng.choice(ranges))) for _ in range(2))
+            )
+        yield "".join(parts)
+
+
+@pytest.mark.slow
+def test_100_000_hostile_strings_come_back_and_the_graph_cuts_them_alike():
+    vocabulary = vocabulary_of()
+    encode = tf.function(SourceGraph(vocabulary).encode, reduce_retracing=True)
+    texts = list(hostile_strings(100_000))
+    assert len(set("".join(texts))) > 50_000  # characters
+    for first in range(0, len(texts), 10_000):
+        chunk = texts[first : first + 10_000]
+        tokens = [vocabulary.split(text) for text in chunk]
+        assert [vocabulary.join(each) for each in tokens] == chunk
+        encoded, expected = encode(tf.constant(chunk)), vocabulary.encode(chunk)
+        np.testing.assert_array_equal(encoded.ids, expected.padded(np.arange(len(chunk))))
+        for row, each in zip(encoded.tokens.numpy().tolist(), tokens, strict=True):
+            assert [token.decode() for token in row[: len(each)]] == each
+
+
 @pytest.mark.slow  # 10,000 texts
 @pytest.mark.parametrize("form", ["none", "NFC", "NFD"])
 def test_the_graph_cuts_as_python_does(form):

@@ -20,7 +20,8 @@ from keras_attention.errors import UserError
 from keras_attention.plots.visible_label import visible_label
 from keras_attention.readers.saved_model_reader import SavedModelReader
 from keras_attention.web import live_page
-from tests.support import ROOT, chromium
+from tests.support import ROOT
+from tests.support.browser import BROWSERS, opened_browser
 from tests.support.commands import call_verb
 from tests.support.exports import BEAM_WIDTH, random_export, random_texts
 from tests.support.servers import server_of, shared_server
@@ -30,12 +31,9 @@ from tests.web.test_viewer import CONTRAST, HOSTILE
 NODE_MODULES = pathlib.Path(os.environ.get("KERAS_ATTENTION_NODE_MODULES", ROOT / "node_modules"))
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if reason := chromium.missing():
-        pytest.skip(f"the page is not tried in a browser: {reason}")
-    with chromium.Chromium() as running:
-        yield running
+@pytest.fixture(scope="module", params=BROWSERS)
+def browser(request):
+    yield from opened_browser(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -166,10 +164,10 @@ def test_korean_is_put_together_by_an_input_method(page, reader):
         "b.addEventListener(n, (e) => window.events.push([n, b.value, e.isComposing ?? null]))"
     )
     for composed in ("ㄱ", "가", "간"):  # what stands there while 가나 is typed: ㄱ, 가, 간, 가나
-        page.devtools("Input.imeSetComposition", text=composed, selectionStart=1, selectionEnd=1)
+        page.compose(composed)
         time.sleep(0.05)
-    page.devtools("Input.insertText", text="가")
-    page.devtools("Input.imeSetComposition", text="나", selectionStart=1, selectionEnd=1)
+    page.compose("가", commit=True)
+    page.compose("나")
     # The last syllable is answered while it is still being composed, and stays in composition.
     wait_for_answer_to(page, "가나")
     assert page.run("return document.getElementById('text').value") == "가나"
@@ -179,7 +177,7 @@ def test_korean_is_put_together_by_an_input_method(page, reader):
         " { key: 'Enter', isComposing: true, bubbles: true, cancelable: true }))"
     )
     assert "가나" not in texts_of(page, "#history .source")
-    page.devtools("Input.insertText", text="나")
+    page.compose("나", commit=True)
     wait_for_answer_to(page, "가나")
     assert text_of(page, "#answer") == reader.translate_batch(["가나"])[0].text
     events = page.run("return window.events")
@@ -551,13 +549,6 @@ def hosted(folder):
         host.shutdown()
 
 
-def offline(browser, is_so):
-    """Cuts the browser off from every network, this machine's included."""
-    browser.devtools("Network.enable")
-    conditions = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-    browser.devtools("Network.emulateNetworkConditions", offline=is_so, **conditions)
-
-
 ANSWERS = """
 window.answers = null;
 (async (texts) => {
@@ -587,7 +578,7 @@ def test_200_sentences_without_a_network_are_answered_as_the_server_answers(site
         answers_of(browser, ["ab"])  # loaded now
         names = browser.run("return performance.getEntriesByType('resource').map((e) => e.name)")
         assert len(names) > 10 and all(name.startswith(url) for name in names)
-        offline(browser, True)
+        browser.offline(True)
         try:
             assert "TypeError" in browser.run(
                 "return fetch('index.html').then(() => 'reached', (error) => String(error))"
@@ -597,8 +588,8 @@ def test_200_sentences_without_a_network_are_answered_as_the_server_answers(site
             write(browser, "ab12")
             wait_for_answer_to(browser, "ab12")
         finally:
-            offline(browser, False)
-        severe = [line for line in browser.log() if "Content Security Policy" in line]
+            browser.offline(False)
+        severe = [line for line in browser.log() if re.search("Content.Security.Policy", line)]
         assert severe == []
     browser.open(server.url)
     wait_for(browser, "globalThis.attentionPage")

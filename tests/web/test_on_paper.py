@@ -1,14 +1,12 @@
 """Viewer, report and live page on paper: nothing is cut, and colours that mean something stay."""
 
-import base64
-
 import numpy as np
 import pytest
 
 from keras_attention.explanation.pages.html import render as render_report
 from keras_attention.web import viewer
 from tests.explanation.test_known_models import report_on
-from tests.support import chromium
+from tests.support.browser import BROWSERS, opened_browser
 from tests.support.servers import shared_server
 from tests.support.subjects import copier
 from tests.web.test_live_page import wait_for, wait_for_answer_to
@@ -23,12 +21,9 @@ PAGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if reason := chromium.missing():
-        pytest.skip(f"the page is not tried in a browser: {reason}")
-    with chromium.Chromium() as running:
-        yield running
+@pytest.fixture(scope="module", params=BROWSERS)
+def browser(request):
+    yield from opened_browser(request.param)
 
 
 @pytest.fixture
@@ -36,12 +31,10 @@ def on_paper(browser):
     """Opens a page on a screen of some width, then looks at it as it is printed."""
 
     def open_page(url, scheme="light", width=1280, ready=None):
-        browser.devtools("Emulation.setEmulatedMedia", media="", features=[])
         browser.open(url, width=width, scheme=scheme)
         if ready:
             ready(browser)
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        browser.devtools("Emulation.setEmulatedMedia", media="print", features=[feature])
+        browser.prefer(scheme, printed=True)
         # A sheet is as wide as it is, whatever the drawings were made for.
         browser.run(
             "document.documentElement.style.width = document.body.style.width ="
@@ -49,8 +42,7 @@ def on_paper(browser):
         )
         return browser
 
-    yield open_page
-    browser.devtools("Emulation.setEmulatedMedia", media="", features=[])
+    return open_page
 
 
 def beyond_the_sheet(page):
@@ -167,9 +159,7 @@ def test_the_live_page_prints_its_answer_and_not_its_buttons(on_paper, scheme):
 
 
 def test_a_long_map_is_one_sheet_of_pdf(browser, viewer_page):
-    browser.devtools("Emulation.setEmulatedMedia", media="", features=[])
     browser.open(viewer_page("tall"))
-    made = browser.devtools("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
-    content = base64.b64decode(made["data"])
+    content = browser.pdf()
     pages = content.count(b"/Type /Page\n") or content.count(b"/Type /Page ")
     assert content.startswith(b"%PDF") and 1 <= pages <= 3

@@ -138,14 +138,19 @@ function showHypothesis(hypothesis, index, wantedSelection) {
 }
 
 function draw() {
-  const { text, confidence, weights } = shown;
+  const { text, confidence, weights, fromExceptions } = shown;
   element("result").hidden = false;
   element("answer").textContent = text === "" ? words.emptyAnswer : readable(text);
   const meter = node("span", { class: "meter", "aria-hidden": "true" });
   meter.style.setProperty("--share", `${(100 * confidence).toFixed(1)}%`);
-  const figure = node("span", {}, words.confidence(confidence));
+  const means = settings.confidenceMeans;
+  const figure = node("span", {}, words.confidence[means](confidence));
   element("confidence").replaceChildren(meter, figure);
-  element("confidence").title = words.confidenceHint;
+  element("confidence").title = words.confidenceHint[means];
+  if (fromExceptions) {
+    element("confidence").replaceChildren(node("span", {}, words.fromExceptions));
+    element("confidence").title = words.fromExceptionsHint;
+  }
   if (confidence < 0.5) element("confidence").append(node("span", { class: "unsure" }, words.unsure));
   if (weights) {
     const kept = selection;

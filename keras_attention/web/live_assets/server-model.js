@@ -36,6 +36,7 @@ export async function open(settings, report) {
       sourceTokens,
       targetTokens,
       weights,
+      fromExceptions: [outputs.from_exceptions].flat()[k] ?? false,
     };
   }
 

@@ -695,5 +695,5 @@
     };
   }
 
-  root.AttentionView = { mount, Heatmap, Lines, visibleLabel, readableText, entropy };
+  root.AttentionView = { mount, Heatmap, Lines, WORDS, visibleLabel, readableText, entropy };
 })(globalThis);

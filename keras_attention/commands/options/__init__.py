@@ -1,0 +1,1 @@
+"""Command-line options that are many enough for a module of their own."""

@@ -20,7 +20,7 @@ def test_the_initialiser_takes_and_keeps_every_field():
     for name, parameter in parameters.items():
         required = fields[name] is dataclasses.MISSING
         assert parameter.default == (inspect.Parameter.empty if required else fields[name])
-    given = {name: object() for name in fields}
+    given = {name: object() for name in fields} | {"from_exceptions": True}
     assert vars(Translation(**given)) == given
 
 

@@ -15,8 +15,9 @@ import zipfile
 import pytest
 
 from tests.support import ROOT
-from tests.support.exports import random_export, random_texts
+from tests.support.exports import random_export
 from tests.support.tasks import reversal_splits, write_splits
+from tests.support.texts import random_texts
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

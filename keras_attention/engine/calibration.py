@@ -185,5 +185,5 @@ def load_calibration(path: str | pathlib.Path) -> Calibration | None:
         return calibration
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{path}: is damaged; copy the run folder again, or train again") from None

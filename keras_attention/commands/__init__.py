@@ -113,15 +113,15 @@ def texts_of_arguments(arguments: Sequence[str]) -> list[str]:
     return list(repaired(map(argument_bytes, arguments), lambda i: f"TEXT {i + 1}", stacklevel=3))
 
 
-def check_beam_width(width: int) -> None:
-    """Raises UserError for a `--beam-width` that `Translator.translate` does not take."""
+def check_beam_width(width: int, option: str = "--beam-width") -> None:
+    """Raises UserError for a number of hypotheses that `Translator.translate` does not take."""
     from keras_attention.readers.translator import WHY_NOT_WIDER, WIDEST_BEAM
 
     if width < 1:
-        raise UserError(f"--beam-width: must be at least 1. Received: {width}")
+        raise UserError(f"{option}: must be at least 1. Received: {width}")
     if width > WIDEST_BEAM:
         raise UserError(
-            f"--beam-width: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
+            f"{option}: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 
@@ -42,6 +43,20 @@ def run(arguments: list[str]) -> None:
         metavar="FILE.html",
         help="write a page: slices, confidence, errors grouped, wrong answers",
     )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        metavar="P",
+        help="how often sets of answers that promise this hold the right one, and how large they "
+        "are, in all, by length and by confidence",
+    )
+    parser.add_argument(
+        "--max-wrong",
+        type=float,
+        metavar="P",
+        help="how many answers are given, and how many of these are wrong, if at most this share "
+        "is promised to be",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_length_penalty_option(parser)
     add_engine_option(parser)
@@ -60,7 +75,10 @@ def run(arguments: list[str]) -> None:
         slices_by,
     )
     from keras_attention.evaluation.translation_report import TranslationReport
+    from keras_attention.evaluation.trust.figures import confidence_figures
+    from keras_attention.evaluation.trust.measured import abstention, measure_sets
 
+    promised = options.max_wrong and translator.confidence_for(options.max_wrong)
     other = options.against and load_translator(options.against, options.engine)
     by_column = options.by is not None and options.by.isascii() and options.by.isdecimal()
     kinds = translator.source_kind, translator.target_kind
@@ -81,17 +99,30 @@ def run(arguments: list[str]) -> None:
             options.model, options.data, result, errors, options.by or BY_LENGTH, slices
         )
     if options.report is not None:
-        write_page(options.report, sorted_out)
+        write_page(options.report, sorted_out, confidence_figures(result))
+    sets = options.coverage and measure_sets(translator, pairs, options.coverage)
+    given = options.max_wrong and abstention(result, promised, options.max_wrong)
     if options.json:
         found = result.to_dict() | report.to_dict()
         if sorted_out is not None:
             found["report"] = sorted_out.to_dict()
+        if sets:
+            found["sets"] = dataclasses.asdict(sets)
+        if given:
+            found["abstention"] = given
         print(json.dumps(found, indent=2))
     else:
         print(result.to_text())
         print(report.to_text())
         if options.by is not None:
             print(sorted_out.to_text())
+        if sets:
+            print(sets.to_text())
+        if given:
+            print(
+                f"at most {options.max_wrong:g} wrong: {given['answered']:.4f} are answered, "
+                f"{given['wrong']:.4f} of these wrong, with confidence of at least {promised:.4f}"
+            )
 
 
 def _tell(line: str) -> None:

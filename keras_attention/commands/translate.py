@@ -1,9 +1,13 @@
-"""Translates each TEXT, or each line of standard input: one output line per input."""
+"""Translates each TEXT, or each line of standard input: one output line per input.
+
+Only --n-best and --coverage print several lines for an input.
+"""
 
 from __future__ import annotations
 
 import collections
 import itertools
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
@@ -20,6 +24,7 @@ from keras_attention.commands import (
 )
 from keras_attention.errors import UserError
 from keras_attention.pairs.lines import strip_line
+from keras_attention.readers.printed import as_dict, columns_of, n_best_lines, set_lines
 from keras_attention.text.repair import repaired
 from keras_attention.text.strangeness import telling_of_strange
 from keras_attention.text.vocabulary import Vocabulary
@@ -47,33 +52,111 @@ def run(arguments: list[str]) -> None:
         metavar="P",
         help="abstain below this confidence: print an empty line (with --scores still its scores)",
     )
+    parser.add_argument(
+        "--max-wrong",
+        type=float,
+        metavar="P",
+        help="abstain so often that at most this share of the answers is wrong, promised from "
+        "validation pairs",
+    )
+    parser.add_argument(
+        "--n-best",
+        type=int,
+        metavar="N",
+        help="print N hypotheses of each input, a line each: number of the input<TAB>text<TAB>"
+        "confidence",
+    )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        metavar="P",
+        help="print a set of answers that holds the right one with this probability, a line each: "
+        "number of the input<TAB>text<TAB>coverage that is promised",
+    )
+    parser.add_argument(
+        "--alignment",
+        action="store_true",
+        help="add a column of links between source and target tokens in Pharaoh form, i-j",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print a JSON object an input: all that is known of it"
+    )
     add_length_penalty_option(parser)
     add_engine_option(parser)
     options = parser.parse_intermixed_args(arguments)  # else no TEXT could stand behind an option
     check_beam_width(options.beam_width)
-    check_length_penalty(options.length_penalty, options.beam_width)
-    if not 0.0 <= options.min_confidence <= 1.0:
-        raise UserError(
-            f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
-        )
+    check_length_penalty(options.length_penalty, max(options.beam_width, options.n_best or 1))
+    _check(options)
     translator = load_translator(options.model, options.engine)
+    if options.alignment and not translator.has_attention:
+        raise UserError(
+            f"--alignment: {options.model} is a model without attention; train one with "
+            "--attention dot"
+        )
+    least = options.min_confidence
+    if options.max_wrong is not None:
+        least = max(least, translator.confidence_for(options.max_wrong))
     known = translator.source_vocabulary
     given = texts_of_arguments(options.texts)
     if given:
         chunks = _in_chunks(list(_told_of(given, known, lambda index: f"TEXT {index + 1}")))
     else:
         chunks = _from_standard_input(known)
+    number = 0
     for texts in chunks:
-        lines = []
-        for result in translator.translate(texts, options.beam_width, options.length_penalty):
-            line = result.text if result.confidence >= options.min_confidence else ""
-            if options.scores:
-                line += f"\t{result.log_probability:.6f}\t{result.confidence:.6f}"
-            if options.origin:
-                line += "\texceptions" if result.from_exceptions else "\tmodel"
-            lines.append(line)
+        found = translator.translate(
+            texts,
+            options.beam_width,
+            options.length_penalty,
+            n_best=options.n_best,
+            coverage=options.coverage,
+        )
+        lines: list[str] = []
+        for source, result in zip(texts, found, strict=True):
+            number += 1
+            lines += _lines(number, source, result, options, least)
         write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
         sys.stdout.flush()
+
+
+def _check(options) -> None:
+    """Raises UserError for options that are out of range or contradict each other."""
+    if not 0.0 <= options.min_confidence <= 1.0:
+        raise UserError(
+            f"--min-confidence: must be from 0 to 1. Received: {options.min_confidence:g}"
+        )
+    if options.n_best is not None:
+        check_beam_width(options.n_best, "--n-best")
+    several = [
+        name
+        for name, value in (("--n-best", options.n_best), ("--coverage", options.coverage))
+        if value is not None
+    ]
+    if several and (options.min_confidence or options.max_wrong is not None):
+        raise UserError(
+            f"{several[0]}: prints alternatives, where nothing is left out; leave out "
+            "--min-confidence and --max-wrong"
+        )
+    if options.max_wrong is not None and options.beam_width != 1:
+        raise UserError("--max-wrong: is promised for greedy decoding; leave out --beam-width")
+    if options.coverage is not None and options.alignment and not options.json:
+        raise UserError("--alignment: a set has texts alone; use --n-best, or --json")
+
+
+def _lines(number: int, source: str, result, options, least: float) -> Iterator[str]:
+    """What is printed of one input."""
+    answered = result.confidence >= least
+    if options.json:
+        yield json.dumps(as_dict(result, source, answered), ensure_ascii=False)
+    elif result.answer_set is not None:
+        yield from set_lines(number, result.answer_set)
+    elif options.n_best is not None:
+        yield from n_best_lines(number, result, source, options.scores, options.alignment)
+    else:
+        line = columns_of(result, source, options.scores, options.alignment, answered)
+        if options.origin:
+            line += "\texceptions" if result.from_exceptions else "\tmodel"
+        yield line
 
 
 def _in_chunks(texts: list[str]) -> Iterator[list[str]]:

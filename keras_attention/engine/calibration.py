@@ -12,6 +12,9 @@ data say nothing, as on a task with hardly an error to learn from.
 What the confidence is of, `MEANINGS` says. Hardly any translated sentence equals its reference to
 the last character, so there it is the quality to expect; e, of the mean over the tokens and the end
 symbol, is for these alone.
+
+Beside it lies what else is known of trusting answers: the same map for single tokens, a factor for
+sources unlike those of training, and what can be promised.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from typing import Literal
 import numpy as np
 
 from keras_attention._runtime.files import write_text
+from keras_attention.engine.familiarity import Familiarity, familiarity_of
+from keras_attention.engine.guarantees import Abstention, CandidateSets
 from keras_attention.errors import UserError
 
 # Added to 1 - p: float32 knows no smaller differences of log-probabilities near 0 for sure, and
@@ -57,6 +62,12 @@ class Calibration:
         wrong: How many of them were wrong.
         mean_slope: e above.
         meaning: What the confidence is, a key of `MEANINGS`.
+        tokens: The map for a single token of an answer, from the token's log-probability; `length`
+            is that of the answer. None in a run from before version 0.2.
+        familiarity: A factor for sources unlike those of training; None where there were too few
+            pairs to fit it on.
+        sets: Promises of sets of answers, by rising width of the beam.
+        abstention: The promise of rare errors; None where there were too few pairs.
 
     Raises:
         ValueError: there is no such meaning.
@@ -70,6 +81,10 @@ class Calibration:
     wrong: int
     mean_slope: float = 0.0
     meaning: Meaning = "right"
+    tokens: Calibration | None = None
+    familiarity: Familiarity | None = None
+    sets: tuple[CandidateSets, ...] = ()
+    abstention: Abstention | None = None
 
     def __post_init__(self):
         if self.meaning not in MEANINGS:
@@ -143,17 +158,35 @@ def confidence_of(calibration: Calibration | None, log_probability, length, ops=
     return calibration.confidence(log_probability, length, ops)
 
 
+def token_confidence_of(calibration: Calibration | None, token_log_probability, lengths, ops=np):
+    """The probability that each token is right; without a map for tokens its own probability.
+
+    Args:
+        calibration: Of the answers.
+        token_log_probability: float `(..., T)`.
+        lengths: Tokens of each answer, of the shape `(..., 1)` and the same dtype.
+        ops: `numpy`, or `tf.math` in a graph.
+    """
+    if calibration is None or calibration.tokens is None:
+        return ops.exp(token_log_probability)
+    return calibration.tokens.confidence(token_log_probability, lengths, ops)
+
+
 def mean_of(calibrations: Sequence[Calibration | None]) -> Calibration | None:
     """A map for an ensemble from its members' maps.
 
-    None where one of them has none, or where they mean different things.
+    None where one of them has none, or where they mean different things. Familiarity is the first
+    member's. Promises do not carry over: none was tried on the ensemble.
     """
     maps = [calibration for calibration in calibrations if calibration is not None]
-    if len(maps) < len(calibrations) or len({each.meaning for each in maps}) > 1:
+    if len(maps) < len(calibrations) or len({each.meaning for each in maps}) != 1:
         return None
     first = maps[0]
     a, b, c, d, e = np.mean([each.slopes for each in maps], axis=0).tolist()
-    return Calibration(a, b, c, d, first.n, first.wrong, e, first.meaning)
+    tokens = mean_of([each.tokens for each in maps])
+    return Calibration(
+        *(a, b, c, d, first.n, first.wrong, e, first.meaning), tokens, first.familiarity
+    )
 
 
 def meaning_of(calibration: Calibration | None) -> Meaning:
@@ -161,11 +194,44 @@ def meaning_of(calibration: Calibration | None) -> Meaning:
     return "right" if calibration is None else calibration.meaning
 
 
+def calibration_to_dict(calibration: Calibration) -> dict:
+    """As JSON holds it."""
+    return dataclasses.asdict(calibration)
+
+
+def calibration_from_dict(content: dict) -> Calibration:
+    """From what `calibration_to_dict` made.
+
+    Raises:
+        TypeError, ValueError, KeyError: it was not that.
+    """
+    fields = dict(content)
+    tokens, familiarity = fields.pop("tokens", None), fields.pop("familiarity", None)
+    sets, abstention = fields.pop("sets", ()), fields.pop("abstention", None)
+    calibration = Calibration(
+        **fields,
+        tokens=tokens and calibration_from_dict(tokens),
+        familiarity=familiarity and familiarity_of(familiarity),
+        sets=tuple(
+            CandidateSets(each["beam_width"], tuple(each["scores"]), each["unlisted"])
+            for each in sets
+        ),
+        abstention=abstention
+        and Abstention(
+            abstention["n"],
+            *(tuple(abstention[name]) for name in ("thresholds", "answered", "wrong")),
+        ),
+    )
+    if not all(map(np.isfinite, (*calibration.slopes, calibration.n, calibration.wrong))):
+        raise ValueError("a number that is not finite")
+    return calibration
+
+
 def save_calibration(path: str | pathlib.Path, calibration: Calibration) -> None:
     """Writes a map as JSON."""
-    content = {"format": _FORMAT} | dataclasses.asdict(calibration)
+    content = {"format": _FORMAT} | calibration_to_dict(calibration)
     content["reservation"] = calibration.reservation
-    write_text(pathlib.Path(path), json.dumps(content, indent=2) + "\n")
+    write_text(pathlib.Path(path), json.dumps(content, indent=1) + "\n")
 
 
 def load_calibration(path: str | pathlib.Path) -> Calibration | None:
@@ -179,10 +245,7 @@ def load_calibration(path: str | pathlib.Path) -> Calibration | None:
         if content.pop("format") != _FORMAT:
             raise ValueError
         content.pop("reservation", None)  # follows from the others; older files have none
-        calibration = Calibration(**content)
-        if not all(map(np.isfinite, (*calibration.slopes, calibration.n, calibration.wrong))):
-            raise ValueError
-        return calibration
+        return calibration_from_dict(content)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

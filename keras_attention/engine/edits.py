@@ -65,7 +65,7 @@ def decode(model: Model, ids: np.ndarray, edits: Edits) -> Decoded:
     progress = model.start(padded, np.array([len(ids)]), 1)
     visible = np.ones(len(ids), bool)
     visible[list(edits.hidden)] = False
-    tokens, looked, score = [], [], np.float32(0)
+    tokens, looked, gains = [], [], []
     token = START
     for step in range(model.longest_output):
 
@@ -77,7 +77,7 @@ def decode(model: Model, ids: np.ndarray, edits: Edits) -> Decoded:
         )
         given = step < len(edits.prefix)
         token = edits.prefix[step] if given else int(log_probabilities[0].argmax())
-        score += log_probabilities[0, token]
+        gains.append(log_probabilities[0, token])
         if token == END:
             break
         tokens.append(token)
@@ -86,11 +86,13 @@ def decode(model: Model, ids: np.ndarray, edits: Edits) -> Decoded:
     said[: len(tokens)] = tokens
     attention = np.zeros((len(said), len(ids)), np.float32)
     attention[: len(tokens)] = looked or 0
+    each = np.array(gains, np.float32)
     return Decoded(
         said[None, None],
         np.array([[len(tokens)]]),
-        np.array([[score]], np.float32),
+        each.sum()[None, None],
         attention[None, None],
+        each[None, None],
     )
 
 

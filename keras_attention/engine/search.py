@@ -33,6 +33,8 @@ class Decoded(NamedTuple):
             that does not exist, in a beam wider than there are outputs, has `NEG_INF`.
         attention_weights: float32 `(n, k, T, S)`, zero behind the last token; None without
             attention.
+        token_log_probability: float32 `(n, k, T)`, of each token and, behind them, of the end
+            symbol; then 0. They add up to `log_probability`.
 
     T is the number of steps that were made, at most the model's longest output.
     """
@@ -41,6 +43,7 @@ class Decoded(NamedTuple):
     lengths: np.ndarray
     log_probability: np.ndarray
     attention_weights: np.ndarray | None
+    token_log_probability: np.ndarray
 
 
 def greedy(model: Decoder, ids: np.ndarray, lengths: np.ndarray) -> Decoded:
@@ -99,7 +102,8 @@ def _cut_at_the_end(
         looked = looked[:, None, :steps]
         looked[:, 0][over] = 0.0
     lengths = np.count_nonzero(tokens, axis=1)
-    return Decoded(tokens[:, None], lengths[:, None], gains.sum(axis=1, keepdims=True), looked)
+    score = gains.sum(axis=1, keepdims=True)
+    return Decoded(tokens[:, None], lengths[:, None], score, looked, gains[:, None])
 
 
 def beam(
@@ -121,7 +125,7 @@ def beam(
     """
     n, k = len(ids), beam_width
     progress = _start(model, ids, lengths, k)
-    steps = []  # (token, parent, weights) of each, over all n rows
+    steps = []  # (token, parent, gain, weights) of each, over all n rows
     row_of = np.arange(n)
     token = np.full((n, k), START)
     length = np.zeros((n, k), np.float32)
@@ -134,8 +138,10 @@ def beam(
         log_probabilities, weights = progress.advance(token.ravel())
         length += ~finished
         candidates = _candidates(score, log_probabilities.reshape(len(score), k, -1), finished)
+        before = score
         parent, token, score = _best(candidates, length, length_penalty)
         rows = np.arange(len(score))[:, None]
+        gain = score - before[rows, parent]
         length = length[rows, parent]
         finished = finished[rows, parent] | (token == END)
         token = np.where(finished, PADDING, token)
@@ -144,7 +150,8 @@ def beam(
             weights = weights[hypotheses].reshape(len(score), k, -1)
             weights[finished] = 0.0
             weights = _spread(weights, row_of, n)
-        steps.append((_spread(token, row_of, n), _spread_parents(parent, row_of, n, k), weights))
+        spread = _spread_parents(parent, row_of, n, k)
+        steps.append((_spread(token, row_of, n), spread, _spread(gain, row_of, n), weights))
         final[row_of] = score
         running = ~(finished | (score <= NEG_INF / 2)).all(axis=1)
         ended = len(running) - np.count_nonzero(running)
@@ -218,24 +225,28 @@ def _traced_back(steps: list, score: np.ndarray, width: int) -> Decoded:
     """Follows each hypothesis that stands in the beam at the end from its last step to its first.
 
     Args:
-        steps: Of each step token and parent, int `(n, k)`, and weights `(n, k, S)` or None.
+        steps: Of each step token and parent, int `(n, k)`, the token's log-probability `(n, k)`,
+            and weights `(n, k, S)` or None.
         score: `(n, k)` at the end.
         width: S.
     """
     n, k = score.shape
     rows, branch = np.arange(n)[:, None], np.broadcast_to(np.arange(k), (n, k))
-    said, looked = [], []
-    for token, parent, weights in reversed(steps):
+    said, looked, gained = [], [], []
+    for token, parent, gain, weights in reversed(steps):
         said.append(token[rows, branch])
+        gained.append(gain[rows, branch])
         if weights is not None:
             looked.append(weights[rows, branch])
         branch = parent[rows, branch]
     exists = score > NEG_INF / 2
     tokens = np.stack(said[::-1], axis=2).astype(np.int32) * exists[..., None]
     attention = np.stack(looked[::-1], axis=2)[..., :width] if looked else None
+    gains = np.where(exists[..., None], np.stack(gained[::-1], axis=2), np.float32(0.0))
     return Decoded(
         tokens,
         np.count_nonzero(tokens, axis=2),
         np.where(exists, score, NEG_INF),
         attention,
+        gains,
     )

@@ -5,6 +5,7 @@ Letters in shape comments: S longest source, T longest output; the batch is alwa
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import tempfile
@@ -15,9 +16,10 @@ import tensorflow as tf
 from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention._runtime.undocumented import freeze_variables
-from keras_attention.engine.calibration import MEANINGS, confidence_of, meaning_of
+from keras_attention.engine.calibration import MEANINGS, calibration_to_dict, meaning_of
 from keras_attention.export.litert_encoder import until_last_token
 from keras_attention.export.requirements import least_runtime
+from keras_attention.models.confidence_graph import confidence, token_confidence
 from keras_attention.readers.litert_reader import (
     FORMAT,
     SIGNATURE,
@@ -66,8 +68,8 @@ def greedy_signature(run: AnyRun, longest_source: int) -> tf.types.experimental.
 
     Returns:
         From `code_points` or `token_ids` int32 `[1, S]`, zero-padded, to the same of the answer
-        int32 `[1, T]`, `attention_weights` float32 `[1, T, S]`, `log_probability` and
-        `confidence` float32 `[1]`.
+        int32 `[1, T]`, `attention_weights` float32 `[1, T, S]`, `token_confidence` float32
+        `[1, T]`, `log_probability` and `confidence` float32 `[1]`.
     """
     model = run.inference_model(until_last_token)
     input_name, output_name = (TENSOR_OF_KIND[side.kind] for side in (run.source, run.target))
@@ -79,14 +81,13 @@ def greedy_signature(run: AnyRun, longest_source: int) -> tf.types.experimental.
 
     @tf.function(input_signature=[spec], autograph=False)
     def with_variables(tokens):
-        decoded = model.greedy(_ids(tokens, known), litert_compatible=True)
-        answer_length = tf.cast(decoded.lengths, tf.float32)
+        ids = _ids(tokens, known)
+        decoded = model.greedy(ids, litert_compatible=True)
         results = {
             output_name: tf.gather(tf.constant(answers), decoded.token_ids),
             "log_probability": decoded.log_probability,
-            "confidence": confidence_of(
-                run.calibration, decoded.log_probability, answer_length, tf.math
-            ),
+            "confidence": confidence(run.calibration, ids, decoded),
+            "token_confidence": token_confidence(run.calibration, decoded),
         }
         if model.has_attention:
             results["attention_weights"] = decoded.attention_weights
@@ -177,6 +178,9 @@ def _description(run: AnyRun, longest_source: int, runtimes: dict[str, str]) -> 
         # Of the float32 file; each file's own follows.
         "least_runtime": next(iter(runtimes.values())),
         "least_runtimes": runtimes,
+        # Of the promises, which no file computes; its maps are in the files.
+        "calibration": run.calibration
+        and calibration_to_dict(dataclasses.replace(run.calibration, familiarity=None, sets=())),
     }
     for side, vocabulary in (("source", run.source), ("target", run.target)):
         if vocabulary.kind != "char":  # whose tensor holds code points

@@ -12,9 +12,9 @@ import pathlib
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_attention.engine.calibration import confidence_of
 from keras_attention.export.warmup import write_warmup
 from keras_attention.folders.export_layout import SOURCE_VOCABULARY
+from keras_attention.models.confidence_graph import confidence, p_values, token_confidence
 from keras_attention.models.decoding import NEG_INF, Decoded
 from keras_attention.readers.run import AnyRun
 from keras_attention.text.exceptions_graph import ExceptionsGraph
@@ -115,7 +115,7 @@ class _Answers:
 
     def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         encoded, kept = self._encode(text)
-        outputs = self._scored(self._model.greedy(encoded.ids), kept)
+        outputs = self._scored(self._model.greedy(encoded.ids), encoded, kept)
         return self._with_exceptions(outputs, encoded)
 
     def attention(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -124,7 +124,12 @@ class _Answers:
 
     def beam(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         encoded, kept = self._encode(text)
-        return self._shown(self._model.beam(encoded.ids, *self._beam), encoded, kept)
+        decoded = self._model.beam(encoded.ids, *self._beam)
+        outputs = self._shown(decoded, encoded, kept)
+        promised = p_values(self._calibration, decoded, *self._beam)
+        if promised is not None:
+            outputs["p_value"] = promised * _like(kept, promised)
+        return outputs
 
     def _encode(self, text: tf.Tensor) -> tuple[EncodedTexts, tf.Tensor]:
         """The texts with an empty one in place of each that is too long.
@@ -153,27 +158,30 @@ class _Answers:
             text = tf.where(too_long, "", text)
         return self._source.encode(text), tf.cast(lengths <= longest, tf.int32)
 
-    def _scored(self, decoded: Decoded, kept: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _scored(
+        self, decoded: Decoded, encoded: EncodedTexts, kept: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
         """The outputs that every signature has: `[n]`, or `[n, k]` of a beam."""
-        score, lengths = decoded.log_probability, decoded.lengths
-        confidence = confidence_of(self._calibration, score, tf.cast(lengths, tf.float32), tf.math)
+        score = decoded.log_probability
         factor = _like(kept, score)
         return {
             "text": self._texts(decoded, kept)[0],
             "log_probability": score * factor + NEG_INF * (1 - factor),
-            "confidence": confidence * factor,
+            "confidence": confidence(self._calibration, encoded.ids, decoded) * factor,
         }
 
     def _shown(
         self, decoded: Decoded, encoded: EncodedTexts, kept: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         """The outputs of a signature that shows tokens, and attention where there is any."""
+        trust = token_confidence(self._calibration, decoded)
         outputs = {
-            **self._scored(decoded, kept),
+            **self._scored(decoded, encoded, kept),
             "source_tokens": encoded.tokens,
             "source_length": encoded.lengths,
             "target_tokens": self._texts(decoded, kept)[1],
             "target_length": decoded.lengths * _like(kept, decoded.lengths),
+            "token_confidence": trust * _like(kept, trust),
         }
         if self._model.has_attention:
             weights = decoded.attention_weights
@@ -206,6 +214,12 @@ class _Answers:
                 fixed[name] = tf.where(first, row, tf.cast(absent.get(name, 0), row.dtype))
         if "attention_weights" in outputs:
             fixed["attention_weights"] = tf.zeros_like(outputs["attention_weights"])
+        if "token_confidence" in outputs:
+            length = fixed["target_length"][..., None]
+            steps = tf.range(tf.shape(outputs["token_confidence"])[-1])
+            fixed["token_confidence"] = tf.cast(steps < length, tf.float32)
+        if "p_value" in outputs:
+            fixed["p_value"] = tf.cast(first, tf.float32) * tf.ones_like(outputs["p_value"])
         return outputs | {
             "from_exceptions": found,
             **{

@@ -17,7 +17,13 @@ import numpy as np
 
 from keras_attention._runtime.files import replacing, write_text
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.calibration import MEANINGS, Calibration, meaning_of
+from keras_attention.engine.calibration import (
+    MEANINGS,
+    Calibration,
+    calibration_from_dict,
+    calibration_to_dict,
+    meaning_of,
+)
 from keras_attention.engine.decoder import Model
 from keras_attention.engine.weights import read_safetensors, write_safetensors
 from keras_attention.errors import UserError
@@ -97,7 +103,7 @@ def write_weights(
         "reserved": list(RESERVED),
         "source": source.to_dict(),
         "target": target.to_dict(),
-        "calibration": calibration and dataclasses.asdict(calibration),
+        "calibration": calibration and calibration_to_dict(calibration),
         "confidence": MEANINGS[meaning_of(calibration)],
         "beam_width": beam_width,
         "length_penalty": length_penalty,
@@ -134,7 +140,7 @@ def read_weights(export: pathlib.Path) -> ExportedWeights:
             ],
             source,
             target,
-            calibration and Calibration(**calibration),
+            calibration and calibration_from_dict(calibration),
             content["beam_width"],
             content["length_penalty"],
         )
@@ -149,13 +155,32 @@ def read_vocabularies(export: pathlib.Path) -> tuple[Vocabulary, Vocabulary]:
     Raises:
         UserError: the file that describes the weights is missing or damaged.
     """
+    content = _read_description(export)
+    return _vocabulary(content["source"]), _vocabulary(content["target"])
+
+
+def read_calibration(export: pathlib.Path) -> Calibration | None:
+    """The calibration of a finished export; None where it has none.
+
+    Raises:
+        UserError: the file that describes the weights is missing or damaged.
+    """
+    calibration = _read_description(export)["calibration"]
+    return calibration and calibration_from_dict(calibration)
+
+
+def _read_description(export: pathlib.Path) -> dict:
     _, path = _paths(export, read_manifest(export)["name"])
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return _vocabulary(content["source"]), _vocabulary(content["target"])
+        for side in ("source", "target"):
+            _vocabulary(content[side])
+        if content["calibration"] is not None:
+            calibration_from_dict(content["calibration"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
+    return content
 
 
 def vocabularies_for_cutting(export: pathlib.Path, manifest: dict) -> tuple[Vocabulary, Vocabulary]:

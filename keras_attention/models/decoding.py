@@ -34,6 +34,7 @@ class _Beam(NamedTuple):
         score: float32 `[n, k]`, log-probabilities.
         length: int32 `[n, k]`, tokens with the end symbol.
         tokens, parents: int32, for each step `[n, k]`: the token, and which hypothesis it extended.
+        gains: float32, for each step `[n, k]`: the token's log-probability.
         attention: float32, for each step `[n, k, S]`.
         states: Of the step function.
     """
@@ -45,6 +46,7 @@ class _Beam(NamedTuple):
     length: tf.Tensor
     tokens: tf.TensorArray
     parents: tf.TensorArray
+    gains: tf.TensorArray
     attention: tf.TensorArray
     states: list[tf.Tensor]
 
@@ -61,12 +63,15 @@ class Decoded(NamedTuple):
             that does not exist, in a beam wider than there are outputs, has `NEG_INF`.
         attention_weights: float32 `[n, T, S]`, zero behind the last token. A model without
             attention has S = 0.
+        token_log_probability: float32 `[n, T]`, of each token and, behind them, of the end symbol;
+            then 0. They add up to `log_probability`.
     """
 
     token_ids: tf.Tensor
     lengths: tf.Tensor
     log_probability: tf.Tensor
     attention_weights: tf.Tensor
+    token_log_probability: tf.Tensor
 
 
 def emittable_log_probabilities(logits: tf.Tensor) -> tf.Tensor:
@@ -107,32 +112,32 @@ def greedy_decode(
     def running(t, token, finished, *_):
         return tf.logical_and(t < longest_output, tf.logical_not(tf.reduce_all(finished)))
 
-    def advance(t, token, finished, score, tokens, attention, states):
+    def advance(t, token, finished, tokens, gains, attention, states):
         log_probabilities, states, weights = step(token, states)
         token = tf.argmax(log_probabilities, axis=-1, output_type=tf.int32)  # [n]
         gain = tf.reduce_max(log_probabilities, axis=-1)
-        score += tf.where(finished, tf.zeros_like(gain), gain)
+        gain = tf.where(finished, tf.zeros_like(gain), gain)
         finished = tf.logical_or(finished, tf.equal(token, END))
         token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
         weights = tf.where(finished[:, None], tf.zeros_like(weights), weights)
         weights = tf.pad(weights, [[0, 0], [0, columns - source_length]])
-        tokens, attention = _write(tokens, t, token), _write(attention, t, weights)
-        return t + 1, token, finished, score, tokens, attention, states
+        tokens, gains = _write(tokens, t, token), _write(gains, t, gain)
+        return t + 1, token, finished, tokens, gains, _write(attention, t, weights), states
 
     start = (
         tf.constant(0),
         tf.fill([batch_size], START),
         tf.zeros([batch_size], tf.bool),
-        tf.zeros([batch_size], tf.float32),
         _steps_of(tf.zeros([longest_output, batch_size], tf.int32), litert_compatible),
+        _steps_of(tf.zeros([longest_output, batch_size], tf.float32), litert_compatible),
         _steps_of(tf.zeros([longest_output, batch_size, columns], tf.float32), litert_compatible),
         list(states),
     )
-    _, _, _, score, tokens, attention, _ = tf.while_loop(running, advance, start)
-    attention = _stack(attention)
-    tokens = tf.transpose(_stack(tokens))  # [n, T]
+    _, _, _, tokens, gains, attention, _ = tf.while_loop(running, advance, start)
+    attention = tf.transpose(_stack(attention), [1, 0, 2])[..., :source_length]
+    tokens, gains = tf.transpose(_stack(tokens)), tf.transpose(_stack(gains))  # [n, T]
     lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=1)
-    return Decoded(tokens, lengths, score, tf.transpose(attention, [1, 0, 2])[..., :source_length])
+    return Decoded(tokens, lengths, tf.reduce_sum(gains, axis=1), attention, gains)
 
 
 def beam_search(
@@ -171,15 +176,16 @@ def beam_search(
 
     start = _first_beam(states, batch_size, longest_output, columns, beam_width)
     last = _Beam(*tf.while_loop(running, advance, start))
-    tokens, attention = _trace_back(
-        last.t, *map(_stack, (last.tokens, last.parents, last.attention))
+    tokens, gains, attention = _trace_back(
+        last.t, *map(_stack, (last.tokens, last.parents, last.gains, last.attention))
     )
     exists = last.score > NO_HYPOTHESIS
     tokens = tf.where(exists[..., None], tokens, PADDING)  # [n, k, T]
+    gains = tf.where(exists[..., None], gains, 0.0)
     attention = tf.where(exists[..., None, None], attention, 0.0)
     lengths = tf.reduce_sum(tf.cast(tf.not_equal(tokens, PADDING), tf.int32), axis=-1)
     score = tf.where(exists, last.score, NEG_INF)
-    return Decoded(tokens, lengths, score, attention[..., :source_length])
+    return Decoded(tokens, lengths, score, attention[..., :source_length], gains)
 
 
 def _first_beam(states, batch_size, longest_output: int, columns, k: int) -> _Beam:
@@ -197,6 +203,7 @@ def _first_beam(states, batch_size, longest_output: int, columns, k: int) -> _Be
         tf.zeros([batch_size, k], tf.int32),
         _steps_of(tf.zeros(written, tf.int32)),
         _steps_of(tf.zeros(written, tf.int32)),
+        _steps_of(tf.zeros(written)),
         _steps_of(tf.zeros([*written, columns], tf.float32)),
         [tf.repeat(state, k, axis=0) for state in states],
     )
@@ -225,6 +232,7 @@ def _extended(beam: _Beam, log_probabilities, states, weights, length_penalty: f
     parent, token = best // size, best % size
 
     score = tf.gather(tf.reshape(candidates, [rows, k * size]), best, batch_dims=1)
+    gain = tf.gather(tf.reshape(log_probabilities, [rows, k * size]), best, batch_dims=1)
     finished = tf.gather(beam.finished, parent, batch_dims=1)
     finished = tf.logical_or(finished, tf.equal(token, END))
     token = tf.where(finished, tf.fill(tf.shape(token), PADDING), token)
@@ -239,6 +247,7 @@ def _extended(beam: _Beam, log_probabilities, states, weights, length_penalty: f
         tf.gather(length, parent, batch_dims=1),
         _write(beam.tokens, beam.t, token),
         _write(beam.parents, beam.t, parent),
+        _write(beam.gains, beam.t, gain),
         _write(beam.attention, beam.t, weights),
         [tf.gather(state, row) for state in states],
     )
@@ -263,31 +272,33 @@ def _stack(steps) -> tf.Tensor:
     return steps.stack() if isinstance(steps, tf.TensorArray) else steps
 
 
-def _trace_back(steps, tokens, parents, attention):
+def _trace_back(steps, tokens, parents, gains, attention):
     """Follows each surviving hypothesis from its last step to its first.
 
     Args:
         steps: How many steps were made.
         tokens, parents: int32 `[T, n, k]`.
+        gains: float32 `[T, n, k]`.
         attention: float32 `[T, n, k, S]`.
 
     Returns:
-        Tokens int32 `[n, k, T]` and attention float32 `[n, k, T, S]` of the hypotheses that stand
-        in the beam at the end.
+        Tokens int32 `[n, k, T]`, their log-probabilities float32 `[n, k, T]` and attention float32
+        `[n, k, T, S]` of the hypotheses that stand in the beam at the end.
     """
     shape = tf.shape(tokens)
     branch = tf.broadcast_to(tf.range(shape[2]), shape[1:])  # [n, k]
 
-    def back(t, branch, traced_tokens, traced_attention):
-        token = tf.gather(tokens[t], branch, batch_dims=1)
-        weights = tf.gather(attention[t], branch, batch_dims=1)
+    def back(t, branch, *traced):
+        found = [tf.gather(part[t], branch, batch_dims=1) for part in (tokens, gains, attention)]
         branch = tf.gather(parents[t], branch, batch_dims=1)
-        return t - 1, branch, _write(traced_tokens, t, token), _write(traced_attention, t, weights)
+        written = (_write(steps, t, value) for steps, value in zip(traced, found, strict=True))
+        return t - 1, branch, *written
 
-    _, _, tokens_out, attention_out = tf.while_loop(
-        lambda t, *_: t >= 0,
-        back,
-        (steps - 1, branch, *(_steps_of(tf.zeros_like(part)) for part in (tokens, attention))),
+    empty = (_steps_of(tf.zeros_like(part)) for part in (tokens, gains, attention))
+    _, _, *traced = tf.while_loop(lambda t, *_: t >= 0, back, (steps - 1, branch, *empty))
+    tokens, gains, attention = map(_stack, traced)
+    return (
+        tf.transpose(tokens, [1, 2, 0]),
+        tf.transpose(gains, [1, 2, 0]),
+        tf.transpose(attention, [1, 2, 0, 3]),
     )
-    tokens_out, attention_out = _stack(tokens_out), _stack(attention_out)
-    return tf.transpose(tokens_out, [1, 2, 0]), tf.transpose(attention_out, [1, 2, 0, 3])

@@ -80,6 +80,28 @@ def carry_links(
     return _moved_links(links, source_places, target_places)
 
 
+def places_as_written(text: str, tokens: Sequence[str]) -> list[int | None] | None:
+    """Of each token that a model made of a text, the position in the text as written.
+
+    Args:
+        text: A source or a target.
+        tokens: Its characters in a normal form, its words, or subwords, whose positions are those
+            of their words.
+
+    Returns:
+        None for a token that is of no position, such as a subword that is a space; None in all
+        where the tokens are not those of the text.
+    """
+    places = _places(text, tokens)
+    if places is None:
+        return None
+    written: list[int | None] = [None] * len(tokens)
+    for position in reversed(range(len(places))):
+        for place in places[position]:
+            written[place] = position
+    return written
+
+
 def _places(text: str, tokens: Sequence[str]) -> list[tuple[int, ...]] | None:
     """Of each position in a text as written, those of the tokens that it became."""
     tokens = list(tokens)

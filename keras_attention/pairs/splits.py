@@ -14,6 +14,8 @@ from keras_attention.pairs.pair_stream import PairStream
 from keras_attention.text.tokens import VocabularyKind
 
 _SPLIT_NAMES = ("train", "valid", "test")
+# Fewer validation pairs are all needed to choose the epoch.
+LEAST_TO_SET_ASIDE = 100
 
 
 class Splits(NamedTuple):
@@ -21,7 +23,7 @@ class Splits(NamedTuple):
 
     Attributes:
         train: Pairs to learn from.
-        valid: Pairs that choose the best epoch and fit the calibration.
+        valid: Pairs that choose the best epoch and fit the calibration, see also `set_aside`.
         test: Pairs that only the final score sees.
     """
 
@@ -204,6 +206,27 @@ def split_pairs(pairs: list[Pair], seed: int, where: str = "pairs") -> Splits:
             filled[part] += size
     return Splits(
         *([pair for pair in pairs if part_of[keys[pair.source]] == name] for name in _SPLIT_NAMES)
+    )
+
+
+def set_aside(valid: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """Validation pairs that choose the weights, and those that promises are measured on.
+
+    What chose the weights flatters them, so a guarantee needs pairs that did not. Half of the
+    different sources are set aside, twins together: those whose hash is in the lower half, so that
+    neither order nor seed matters.
+
+    Returns:
+        The two parts, in the order given. Below `LEAST_TO_SET_ASIDE` sources the second is empty.
+    """
+    keys = {pair.source: twin_key(pair.source) for pair in valid}
+    order = sorted(set(keys.values()), key=lambda key: _seeded_hash(key, 0))
+    if len(order) < LEAST_TO_SET_ASIDE:
+        return valid, []
+    aside = set(order[: len(order) // 2])
+    return (
+        [pair for pair in valid if keys[pair.source] not in aside],
+        [pair for pair in valid if keys[pair.source] in aside],
     )
 
 

@@ -154,7 +154,9 @@ class EngineReader:
                     decoded = search.beam(self._model, ids, lengths, beam_width, penalty)
                 places = rows.tolist()
                 read = [sources[place] for place in places]
-                batch = translations_of(read, decoded, self._target, self.calibration)
+                batch = translations_of(
+                    read, decoded, self._target, self.calibration, (ids, lengths)
+                )
                 found.update(zip(places, batch, strict=True))
         return [found[row] for row in range(len(texts))]
 
@@ -184,7 +186,8 @@ class EngineReader:
         with blas.one_thread():
             decoded = edited.decode(self._model, ids, edits)
         source = tuple(self._source.split(text))
-        return translations_of([source], decoded, self._target, self.calibration)[0]
+        read = ids[None], np.array([len(ids)])
+        return translations_of([source], decoded, self._target, self.calibration, read)[0]
 
     def _prefix_ids(self, prefix: str) -> tuple[int, ...]:
         ids = self._target.encode([prefix]).flat.tolist()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from keras_attention.engine.calibration import Calibration, confidence_of
+from keras_attention.engine.calibration import Calibration, confidence_of, token_confidence_of
 from keras_attention.engine.decoder import NEG_INF
 from keras_attention.engine.search import Decoded
 from keras_attention.readers.translation import Translation
@@ -20,6 +20,7 @@ def translations_of(
     decoded: Decoded,
     target: Vocabulary,
     calibration: Calibration | None,
+    source_ids: tuple[np.ndarray, np.ndarray],
 ) -> list[Translation]:
     """The rows of arrays `(n, k, ...)` as results, each with its k - 1 alternatives.
 
@@ -28,17 +29,29 @@ def translations_of(
         decoded: What was found for them.
         target: The vocabulary of the answers.
         calibration: From log-probability to confidence; None takes the probability itself.
+        source_ids: What was decoded: int `(n, S)`, right-padded with 0, and lengths `(n,)`.
     """
     n, k = decoded.log_probability.shape
     # Converted at once: one number at a time costs as much as the decoding.
     scores = decoded.log_probability.astype(np.float64)
-    confidence = confidence_of(calibration, scores, decoded.lengths).ravel().tolist()
+    confidence = confidence_of(calibration, scores, decoded.lengths)
+    if calibration is not None and calibration.familiarity is not None:
+        familiarity = calibration.familiarity
+        answers = decoded.token_ids, decoded.lengths, scores
+        confidence = confidence * familiarity.factor(familiarity.surprise(*source_ids, *answers))
+    confidence = confidence.ravel().tolist()
     token_ids = decoded.token_ids.reshape(n * k, decoded.token_ids.shape[-1])
     texts, tokens = _answers(token_ids, decoded.lengths.ravel(), target)
     read = sources if k == 1 else [source for source in sources for _ in range(k)]
     looked = _trimmed(decoded.attention_weights, tokens, read)
+    gains = decoded.token_log_probability
+    trust = token_confidence_of(calibration, gains, decoded.lengths[..., None])
+    each = (
+        [row[: len(said)] for row, said in zip(_flat(a), tokens, strict=True)]
+        for a in (trust, gains)
+    )
     fields = (texts, scores.ravel().tolist(), confidence, read, tokens, looked)
-    hypotheses = list(map(Translation, *fields))
+    hypotheses = list(map(Translation, *fields, itertools.repeat(()), *each))
     if k == 1:
         return hypotheses
     exists = (scores > NEG_INF / 2).ravel().tolist()
@@ -48,6 +61,11 @@ def translations_of(
         best, *others = itertools.compress(hypotheses[ranked], exists[ranked])
         results.append(dataclasses.replace(best, alternatives=tuple(others)))
     return results
+
+
+def _flat(scores: np.ndarray) -> np.ndarray:
+    """`(n, k, T)` as `(n * k, T)`."""
+    return scores.reshape(-1, scores.shape[-1])
 
 
 def _trimmed(

@@ -16,7 +16,12 @@ import numpy as np
 
 from keras_attention._runtime.installation import missing_extra
 from keras_attention._runtime.quiet import silent_standard_error
-from keras_attention.engine.calibration import MEANINGS, Meaning
+from keras_attention.engine.calibration import (
+    MEANINGS,
+    Calibration,
+    Meaning,
+    calibration_from_dict,
+)
 from keras_attention.errors import UserError
 from keras_attention.readers.translation import Translation
 from keras_attention.text.normal_form import NO_FORM
@@ -51,6 +56,7 @@ class LiteRTReader:
             `ai-edge-litert` is not installed.
     """
 
+    only_beam_width = 1
     batches_at_once = 1  # an interpreter holds the tensors of one call
 
     def __init__(self, path: str | pathlib.Path, threads: int = 1):
@@ -61,7 +67,7 @@ class LiteRTReader:
         self._input, self._output = _tensor_of(path, inputs), _tensor_of(path, outputs)
         self.longest_source = int(inputs[self._input]["shape"][1])
         described = _read_description(path, self._input, self._output)
-        self._source, self._target, self.confidence_means = described
+        self._source, self._target, self.confidence_means, self.calibration = described
         # Without tokens it only cuts texts into characters.
         self.source_vocabulary = self._source if self._source.tokens else None
         self.source_kind, self.target_kind = self._source.kind, self._target.kind
@@ -102,6 +108,7 @@ class LiteRTReader:
         weights = None
         if self.has_attention:
             weights = results["attention_weights"][0, : len(target_tokens), : len(tokens)].copy()
+        trust = results.get("token_confidence")  # files of earlier versions have none
         return Translation(
             text=self._target.join(target_tokens),
             log_probability=float(results["log_probability"][0]),
@@ -109,6 +116,7 @@ class LiteRTReader:
             source_tokens=tuple(tokens),
             target_tokens=target_tokens,
             attention_weights=weights,
+            token_confidence=None if trust is None else trust[0, : len(target_tokens)],
         )
 
     def _encode(self, text: str) -> tuple[list[str], np.ndarray]:
@@ -187,15 +195,15 @@ def _tensor_of(path: pathlib.Path, tensors: dict) -> str:
 
 def _read_description(
     path: pathlib.Path, source_tensor: str, target_tensor: str
-) -> tuple[Vocabulary, Vocabulary, Meaning]:
+) -> tuple[Vocabulary, Vocabulary, Meaning, Calibration | None]:
     """Vocabularies that cut and join the texts of both sides, and what the confidence is.
 
-    Vocabularies of characters are empty.
+    Vocabularies of characters are empty. Also the calibration, without what the file computes.
     """
     description = path.with_name(path.name.removesuffix(".tflite").removesuffix(".int8") + ".json")
     characters = TENSOR_OF_KIND["char"]
     if source_tensor == target_tensor == characters and not description.is_file():
-        return Vocabulary("char", ()), Vocabulary("char", ()), "right"
+        return Vocabulary("char", ()), Vocabulary("char", ()), "right", None
     try:
         content = json.loads(description.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
@@ -203,10 +211,12 @@ def _read_description(
         means = content.get("confidence_means", "right")  # as always in earlier versions
         if means not in MEANINGS:
             raise ValueError(means)
+        calibration = content.get("calibration")
         return (
             _vocabulary(content, "source", source_tensor, content["normal_form"]),
             _vocabulary(content, "target", target_tensor, NO_FORM),
             means,
+            calibration and calibration_from_dict(calibration),
         )
     except OSError:
         raise UserError(

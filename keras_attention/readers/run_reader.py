@@ -95,15 +95,17 @@ class RunReader(ProcessBound):
         encoded = self._source.encode(texts)
         ids = tf.constant(encoded.padded(np.arange(len(texts))))
         if beam_width == 1:
-            decoded = [part.numpy()[:, None] for part in self._greedy(ids)]
+            columns = [part.numpy()[:, None] for part in self._greedy(ids)]
         else:
             penalty = self._length_penalty if length_penalty is None else length_penalty
             beam = self._beam(beam_width, penalty)
-            decoded = [part.numpy() for part in beam(ids)]
+            columns = [part.numpy() for part in beam(ids)]
+        decoded = Decoded(*columns)
         if not self.has_attention:
-            decoded[-1] = None
+            decoded = decoded._replace(attention_weights=None)
         sources = self._source.split_all(texts)
-        return translations_of(sources, Decoded(*decoded), self._target, self.calibration)
+        read = ids.numpy(), encoded.lengths
+        return translations_of(sources, decoded, self._target, self.calibration, read)
 
     def _beam(self, beam_width: int, length_penalty: float):
         key = (beam_width, length_penalty)

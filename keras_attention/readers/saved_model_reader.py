@@ -15,7 +15,11 @@ from keras_attention._runtime.threads import CONCURRENT_BATCHES
 from keras_attention.errors import UserError
 from keras_attention.folders.export_layout import described_version, read_manifest
 from keras_attention.folders.saved_model_files import DAMAGED, load_saved_model, reason_of
-from keras_attention.folders.weights_folder import vocabularies_for_cutting
+from keras_attention.folders.weights_folder import (
+    has_weights,
+    read_calibration,
+    vocabularies_for_cutting,
+)
 from keras_attention.readers.process import ProcessBound
 from keras_attention.readers.translation import Translation
 
@@ -43,9 +47,10 @@ class SavedModelReader(ProcessBound):
         self.target_kind = manifest["target_tokens"]
         self.has_attention = manifest["has_attention"]
         self.confidence_means = manifest.get("confidence_means", "right")  # as always before
-        self._beam_width = manifest["beam_width"]
+        self.only_beam_width = self._beam_width = manifest["beam_width"]
         self._length_penalty = manifest["length_penalty"]
         self._longest_text = manifest.get("longest_text", math.inf)  # exports before had none
+        self.calibration = read_calibration(export) if has_weights(export, manifest) else None
         self._source, self._target = vocabularies_for_cutting(export, manifest)
         folder = described_version(export, manifest)
         try:
@@ -82,9 +87,8 @@ class SavedModelReader(ProcessBound):
         name = "beam" if beam else "attention" if self.has_attention else "serving_default"
         outputs = self._model.signatures[name](text=tf.constant(list(texts), tf.string))
         names = ["text", "log_probability", "confidence"]
-        names += ["attention_weights"] if self.has_attention else []
-        if "target_tokens" in outputs:
-            names += ["target_tokens", "target_length"]
+        optional = ("attention_weights", "target_tokens", "target_length", "token_confidence")
+        names += [name for name in optional if name in outputs]
         columns = [outputs[name].numpy() for name in names]
         if not beam:
             columns = [column[:, None] for column in columns]
@@ -107,6 +111,7 @@ class SavedModelReader(ProcessBound):
             text = text.decode("utf-8")
             target_tokens = self._target_tokens(text, columns, k)
             weights = columns.get("attention_weights")
+            trust = columns.get("token_confidence")
             hypotheses.append(
                 Translation(
                     text=text,
@@ -119,6 +124,7 @@ class SavedModelReader(ProcessBound):
                         if weights is None
                         else _cut(weights[k], len(target_tokens), len(source_tokens))
                     ),
+                    token_confidence=None if trust is None else trust[k, : len(target_tokens)],
                 )
             )
         best, *others = hypotheses

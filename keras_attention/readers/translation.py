@@ -6,6 +6,24 @@ import dataclasses
 
 import numpy as np
 
+from keras_attention.readers.attention_links import WeightedLink, links_of
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerSet:
+    """Answers among which the right one is with a promised probability.
+
+    Attributes:
+        texts: Different answers, best first; at least one.
+        coverage: The probability that was asked for.
+        promised: The probability that is promised: `coverage`, or less where all hypotheses
+            together hold the right answer less often. The set is then all of them.
+    """
+
+    texts: tuple[str, ...]
+    coverage: float
+    promised: float
+
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, init=False)
 class Translation:
@@ -22,8 +40,13 @@ class Translation:
         attention_weights: float32 `[T, S]`, rows are target tokens, columns source tokens in
             reading order; rows sum to 1 unless S is 0. None for a model without attention.
         alternatives: The other hypotheses of a beam search, best first; empty for greedy decoding.
+        token_confidence: Probability that each target token is right, float `[T]`; None where the
+            file, of an earlier version, does not say.
+        token_log_probability: Of each target token given those before it, float `[T]`; None
+            likewise, and for SavedModels and LiteRT files.
         from_exceptions: Whether the dictionary beside the model answered, and not the model. Such
             an answer has confidence 1, no alternatives, and weights of 0: it looked at nothing.
+        answer_set: The set that was asked for with `coverage`.
     """
 
     text: str
@@ -33,7 +56,10 @@ class Translation:
     target_tokens: tuple[str, ...]
     attention_weights: np.ndarray | None
     alternatives: tuple[Translation, ...] = ()
+    token_confidence: np.ndarray | None = None
+    token_log_probability: np.ndarray | None = None
     from_exceptions: bool = False
+    answer_set: AnswerSet | None = None
 
     def __init__(
         self,
@@ -44,6 +70,10 @@ class Translation:
         target_tokens: tuple[str, ...],
         attention_weights: np.ndarray | None,
         alternatives: tuple[Translation, ...] = (),
+        token_confidence: np.ndarray | None = None,
+        token_log_probability: np.ndarray | None = None,
+        from_exceptions: bool = False,
+        answer_set: AnswerSet | None = None,
     ):
         # What a frozen dataclass writes here goes through `object.__setattr__` field by field, and
         # takes longer than half the decoding of a date.
@@ -55,6 +85,29 @@ class Translation:
         fields["target_tokens"] = target_tokens
         fields["attention_weights"] = attention_weights
         fields["alternatives"] = alternatives
+        fields["token_confidence"] = token_confidence
+        fields["token_log_probability"] = token_log_probability
+        # Rare ones, which are the class's unless they are given.
+        if from_exceptions:
+            fields["from_exceptions"] = True
+        if answer_set is not None:
+            fields["answer_set"] = answer_set
+
+    @property
+    def hypotheses(self) -> tuple[Translation, ...]:
+        """This one and the alternatives."""
+        return (self, *self.alternatives)
+
+    @property
+    def alignment(self) -> tuple[WeightedLink, ...]:
+        """Which source token each target token comes from, see `attention_links.links_of`.
+
+        Raises:
+            ValueError: the model has no attention.
+        """
+        if self.attention_weights is None:
+            raise ValueError("a model without attention has no alignment")
+        return links_of(self.attention_weights)
 
     def __repr__(self) -> str:
         """Short enough for a line: what was answered, and how sure of it the model is."""

@@ -22,6 +22,13 @@ from keras_attention.readers.exceptions import (
     exceptions_of_export,
     exceptions_of_litert_file,
 )
+from keras_attention.readers.promises import (
+    best_of,
+    confidence_for,
+    sets_for,
+    width_for,
+    with_answer_set,
+)
 from keras_attention.readers.translation import Translation
 from keras_attention.text.arguments import (
     checked_integer,
@@ -51,8 +58,9 @@ class Reader(Protocol):
     A reader may also have `least_rows_per_batch`, where few texts should be divided among threads,
     `most_rows_per_batch`, where it is not `ROWS_PER_BATCH`, `needs_warm_up`, False where the first
     batch need not be by itself, `confidence_means`, where confidence is something else than the
-    probability of being right, and `source_vocabulary`, where it knows what the training sources
-    were made of.
+    probability of being right, `source_vocabulary`, where it knows what the training sources were
+    made of, `only_beam_width`, where it can decode with no other than that one and greedily, and
+    `calibration`.
     """
 
     has_attention: bool
@@ -168,6 +176,8 @@ class Translator:
         beam_width: int = 1,
         length_penalty: float | None = None,
         progress: Callable[[int, int], None] | None = None,
+        n_best: int | None = None,
+        coverage: float | None = None,
     ) -> list[Translation]:
         """Translates texts and answers in their order.
 
@@ -182,18 +192,53 @@ class Translator:
                 that training chose for the run.
             progress: Called now and then with how many texts are translated, and of how many.
                 From threads, one at a time.
+            n_best: Hypotheses returned: each result with `n_best` - 1 alternatives, or fewer where
+                there are no more. The beam is as wide, or wider if `beam_width` is.
+            coverage: Gives each result its `answer_set`, which holds the right answer with this
+                probability; above 0 and below 1. The beam is the one that the promise was made
+                with. What the promise means: docs/trust.md.
 
         Raises:
             TypeError: `texts` is one string and not a sequence of them, or one of them is no
                 string; `beam_width` is no integer or `length_penalty` no number.
             ValueError: `beam_width` is not from 1 to `WIDEST_BEAM`, `texts` is an array of several
                 dimensions, `length_penalty` is not finite.
-            UserError: the model file cannot decode with this beam width.
+            UserError: the model file cannot decode with this beam width, or `coverage` is asked of
+                a model without such a promise.
         """
+        if coverage is not None:
+            sets = sets_for(self._reader, coverage, beam_width, length_penalty, n_best)
+            found = self._translate(texts, sets.beam_width, 0.0, progress)
+            return [with_answer_set(each, sets, coverage) for each in found]
+        if n_best is not None:
+            n_best = checked_integer(n_best, "n_best", 1, WIDEST_BEAM, WHY_NOT_WIDER)
+            beam_width = checked_integer(beam_width, "beam_width", 1, WIDEST_BEAM, WHY_NOT_WIDER)
+            beam_width = width_for(self._reader, n_best, beam_width)
+        found = self._translate(texts, beam_width, length_penalty, progress)
+        return found if n_best is None else [best_of(each, n_best) for each in found]
+
+    def confidence_for(self, most_wrong: float) -> float:
+        """The least confidence of answers among which at most a share of `most_wrong` is wrong.
+
+        The promise is for greedy decoding, and fails for at most 5 in 100 draws of the pairs that
+        it was made from.
+
+        Raises:
+            UserError: the promise cannot be made.
+        """
+        return confidence_for(self._reader, most_wrong)
+
+    def _translate(
+        self,
+        texts: Sequence[str | bytes],
+        beam_width: int,
+        length_penalty: float | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> list[Translation]:
         given = checked_texts(texts)
         beam_width = checked_integer(beam_width, "beam_width", 1, WIDEST_BEAM, WHY_NOT_WIDER)
         length_penalty = checked_number(length_penalty, "length_penalty")
-        cleaned = list(repaired(given, "texts[{}]".format, stacklevel=3))
+        cleaned = list(repaired(given, "texts[{}]".format, stacklevel=4))
         found = self._from_exceptions(cleaned)
         asked = [row for row in range(len(cleaned)) if row not in found]
         most = self._rows_per_batch(len(asked), beam_width)

@@ -22,10 +22,12 @@ from keras_attention.evaluation.attention_spread import warn_of_stillness
 from keras_attention.evaluation.evaluation import Evaluation, evaluate
 from keras_attention.evaluation.reports.card import card_facts
 from keras_attention.evaluation.sentences import are_sentences
+from keras_attention.evaluation.trust.fit import fit_trust
+from keras_attention.evaluation.trust.measured import measured_promises
 from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
 from keras_attention.models.warm_start import copy_weights, freeze, unfreeze
-from keras_attention.pairs.splits import Splits, StreamedSplits
+from keras_attention.pairs.splits import Splits, StreamedSplits, set_aside
 from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import load_run, save_model
 from keras_attention.readers.translator import Translator
@@ -45,6 +47,9 @@ from keras_attention.training.resumption import (
 )
 from keras_attention.training.selection import PARTS, selection_score
 from keras_attention.training.step import make_optimizer
+
+# Test sources that sets are measured on: a wide beam takes its time.
+MOST_MEASURED = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +115,8 @@ def train(
         tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
         check_warm_start(config)
-        data = prepare(splits, config, vocabularies_of_run(config))
+        choosing, promising = set_aside(splits.valid)
+        data = prepare(splits._replace(valid=choosing), config, vocabularies_of_run(config))
         config = resolved(as_in_run(config), data.survey)
         fingerprint = fingerprint_of_parts(data.survey.fingerprint, splits.valid, splits.test)
         vocabularies = data.survey.source, data.survey.target
@@ -125,23 +131,29 @@ def train(
         _begin(config, state, task, log, "; ".join(_sizes(data, splits, state.model)))
         before = progress.seconds
         save = _saving_into(Path(config.out))
-        EpochLoop(config, data, splits.valid, reader, save, log, task).run(state)
+        EpochLoop(config, data, choosing, reader, save, log, task).run(state)
 
         state.model.set_weights(state.best)
         best = reader()
         translator = Translator(best)
-        valid = state.best_valid or evaluate(translator, splits.valid)
-        sentences = are_sentences(splits.valid, valid.exact_match)
-        best.calibration = valid.fit_calibration("quality" if sentences else "right")
+        chosen = state.best_valid or evaluate(translator, choosing)
+        sentences = are_sentences(choosing, chosen.exact_match)
+        if sentences:
+            best.calibration = chosen.fit_calibration("quality")
+        else:
+            blocks = data.train.blocks(np.random.default_rng(config.seed))
+            fit_trust(best, chosen, (choosing, promising), blocks, vocabularies)
         # The model last: where it is, the run can be used, and is whole.
         save_calibration(Path(config.out) / CALIBRATION, best.calibration)
         unfreeze(state.model)  # who trains it further chooses anew
         save_model(config.out, state.model)
-        _log_advice(log, progress, valid, best.calibration, data)
+        _log_advice(log, progress, chosen, best.calibration, data)
+        valid = evaluate(translator, splits.valid) if promising else chosen
         test = evaluate(translator, splits.test)
         penalty = choose_length_penalty(translator, splits.valid, valid)
         seconds = before + time.monotonic() - started
         metrics = _metrics(state, valid, test, sentences, seconds)
+        metrics |= measured_promises(translator, splits.test, test, MOST_MEASURED)
         if penalty is not None:
             log(f"length penalty of beam searches, chosen on validation: {penalty:g}")
             metrics["length_penalty"] = penalty

@@ -249,15 +249,25 @@ def test_a_closed_pipe_ends_quietly():
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("door", [["train.py"], ["export.py"], ["-m", "keras_attention"]])
-def test_ctrl_c_while_modules_are_imported_is_one_line(door):
+@pytest.mark.parametrize(
+    ("door", "module"),
+    [
+        (["train.py"], "keras_attention.__main__"),
+        (["export.py"], "keras_attention.__main__"),
+        (["-m", "keras_attention"], "keras_attention._runtime.command_line"),
+        (["train.py"], "keras_attention.commands"),
+        (["export.py"], "keras_attention.commands"),
+        (["-m", "keras_attention"], "keras_attention.commands"),
+    ],
+)
+def test_ctrl_c_while_modules_are_imported_is_one_line(door, module):
     """The signal comes at the import of the named module, before a verb could have begun."""
     script = f"""if True:
         import builtins, os, runpy, signal, sys
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         really_import = builtins.__import__
         def interrupting(name, *arguments, **options):
-            if name == "keras_attention.commands":
+            if name == {module!r}:
                 builtins.__import__ = really_import
                 os.kill(os.getpid(), signal.SIGINT)
             return really_import(name, *arguments, **options)
@@ -552,3 +562,47 @@ def test_a_missing_package_is_one_line_that_names_the_file(
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
     assert f"`pip install -r {file}`" in result.stderr
+
+
+def test_alternatives_are_a_line_each(trained):
+    finished = call_verb("translate", trained.path, "--n-best", "3", "--scores", "abc", "de")
+    rows = [line.split("\t") for line in finished.out.splitlines()]
+    assert [row[0] for row in rows] == ["1"] * 3 + ["2"] * 3
+    assert rows[0][1] == "cba"
+    scores = [float(row[3]) for row in rows]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+
+
+def test_a_set_of_answers_is_promised_from_pairs_set_aside(trained):
+    finished = call_verb("translate", trained.path, "--coverage", "0.9", "abc")
+    number, text, promised = finished.out.splitlines()[0].split("\t")
+    assert (number, text, promised) == ("1", "cba", "0.9000")
+    metrics = json.loads((trained.path / "metrics.json").read_text(encoding="utf-8"))
+    assert [sets["coverage"] for sets in metrics["sets"]] == [0.9, 0.95, 0.99]
+
+
+def test_links_stand_in_a_column_and_in_json_with_weights(trained):
+    line = call_verb("translate", trained.path, "--alignment", "abc").out.strip()
+    assert [link.split("-")[1] for link in line.split("\t")[1].split()] == ["0", "1", "2"]
+    found = json.loads(call_verb("translate", trained.path, "--json", "abc").out)
+    assert found["text"] == "cba"
+    assert len(found["token_confidence"]) == 3
+    assert all(0 < link["weight"] <= 1.001 for link in found["alignment"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--n-best", "0"), "--n-best: must be at least 1"),
+        (("--coverage", "1"), "--coverage: must be above 0 and below 1"),
+        (("--coverage", "0.9", "--n-best", "2"), "--coverage: searches with the beam"),
+        (("--coverage", "0.9", "--min-confidence", "0.5"), "--coverage: prints alternatives"),
+        (("--max-wrong", "0.0001"), "--max-wrong: 0.0001 cannot be promised from 50 pairs"),
+        (("--max-wrong", "0.1", "--beam-width", "2"), "--max-wrong: is promised for greedy"),
+    ],
+)
+def test_a_promise_that_cannot_be_made_is_one_line(trained, options, message):
+    finished = call_verb("translate", trained.path, *options, "abc")
+    assert finished.status == 2
+    assert message in finished.err
+    assert finished.err.count("\n") == 1

@@ -95,12 +95,18 @@ def padded(rows):
 
 def assert_same(ours: search.Decoded, theirs) -> None:
     """Tokens alike, numbers within the tolerance; `theirs` has more steps, all empty."""
-    tokens, lengths, scores, attention = (np.asarray(part) for part in theirs)
+    tokens, lengths, scores, attention, gains = (np.asarray(part) for part in theirs)
     steps = ours.token_ids.shape[-1]
     np.testing.assert_array_equal(ours.token_ids, tokens[..., :steps])
     assert not tokens[..., steps:].any()
     np.testing.assert_array_equal(ours.lengths, lengths)
     np.testing.assert_allclose(ours.log_probability, scores, atol=TOLERANCE, rtol=1e-6)
+    each = ours.token_log_probability
+    np.testing.assert_allclose(each, gains[..., :steps], atol=3 * TOLERANCE)
+    exists = ours.log_probability > NEG_INF / 2
+    np.testing.assert_allclose(
+        each.sum(axis=-1)[exists], ours.log_probability[exists], atol=3 * TOLERANCE, rtol=1e-6
+    )
     if ours.attention_weights is None:
         assert not attention.size
     else:

@@ -20,8 +20,10 @@ from keras_attention.pairs.splits import (
     Splits,
     load_part,
     load_splits,
+    set_aside,
     split_files,
     split_pairs,
+    twin_key,
 )
 from keras_attention.text.normal_form import normalise, origins
 from keras_attention.text.tokens import split_tokens
@@ -322,3 +324,20 @@ def test_a_file_of_pairs_appears_whole_or_not_at_all(tmp_path):
         write_pairs(path, [Pair("c", "d"), Pair("e\tf", "g")])
     assert read_pairs(path) == [Pair("a", "b")]
     assert [p.name for p in tmp_path.iterdir()] == ["pairs.tsv"]
+
+
+def test_half_of_the_sources_are_set_aside_twins_together():
+    pairs = [Pair(f"source {i}", "t") for i in range(100)]
+    twins = [Pair(pair.source.upper(), "u") for pair in pairs]
+    choosing, promising = set_aside([*pairs, *twins])
+    assert len(choosing) == len(promising) == 100
+    assert sorted([*choosing, *promising]) == sorted([*pairs, *twins])
+    apart = [{twin_key(pair.source) for pair in part} for part in (choosing, promising)]
+    assert not apart[0] & apart[1]
+    again = set_aside([*twins, *pairs])
+    assert [set(part) for part in again] == [set(choosing), set(promising)]
+
+
+def test_few_sources_all_choose_the_weights():
+    pairs = [Pair(f"source {i}", "t") for i in range(99)]
+    assert set_aside([*pairs, pairs[0]]) == ([*pairs, pairs[0]], [])

@@ -266,7 +266,7 @@ def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]
         return _from_dict(content["source"]), _from_dict(content["target"])
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{path}: is damaged; copy the run folder again, or train again") from None
 
 

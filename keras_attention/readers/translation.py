@@ -44,6 +44,7 @@ class Translation:
         target_tokens: tuple[str, ...],
         attention_weights: np.ndarray | None,
         alternatives: tuple[Translation, ...] = (),
+        from_exceptions: bool = False,
     ):
         # What a frozen dataclass writes here goes through `object.__setattr__` field by field, and
         # takes longer than half the decoding of a date.
@@ -55,6 +56,7 @@ class Translation:
         fields["target_tokens"] = target_tokens
         fields["attention_weights"] = attention_weights
         fields["alternatives"] = alternatives
+        fields["from_exceptions"] = from_exceptions
 
     def __repr__(self) -> str:
         """Short enough for a line: what was answered, and how sure of it the model is."""

@@ -6,7 +6,10 @@ what happens.
 
 import sys
 
-from keras_attention.__main__ import run_verb
-
 if __name__ == "__main__":
+    try:  # so that Ctrl-C is one line from the start
+        from keras_attention.__main__ import run_verb
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
     run_verb("export", sys.argv[1:])

@@ -1,4 +1,6 @@
-"""Peak memory of `translate` over 10 thousand to 1 million lines: `python -m benchmarks.engine_memory RUN`.
+"""Peak memory of `translate` over 10 thousand to 1 million lines.
+
+    python -m benchmarks.engine_memory RUN
 
 RUN is a finished run. The sources of its test pairs, over and over, go into the standard input of
 one process for each number of lines; its answers are counted as they come. A row gives lines a

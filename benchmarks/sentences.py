@@ -10,7 +10,8 @@ greedily and with a beam of 5, and so do the seeds of a model together.
 
 BLEU is sacrebleu's, 13a, cased and lower-cased (`-lc`). CPU seconds are those of the training's
 process, user and system: where other work shares the machine, half of them is what two idle cores
-take. `--report` scores what is finished and trains nothing.
+take. `--report` scores what is finished and trains nothing; `--export` also exports the attention
+model of the first seed and scores its SavedModel and LiteRT files, float and quantised.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--report", action="store_true", help="train nothing")
+    parser.add_argument("--export", action="store_true", help="score an export as well")
     add_out_option(parser, "sentences")
     return parser.parse_args()
 
@@ -180,7 +182,30 @@ def score(model: str, seeds: list[int], data: pathlib.Path, options: argparse.Na
     }
     if len(runs) > 1:
         row["together"] = figures(Translator.load(runs), test)
+    if options.export and model == "attention":
+        row["export"] = score_export(runs[0], test, options.runs / "export")
     return row
+
+
+def score_export(run: pathlib.Path, test, export: pathlib.Path) -> dict:
+    """Greedy BLEU of a run's export, by artefact, and the loss by quantised weights."""
+    from keras_attention.readers.translator import Translator
+
+    command = [sys.executable, str(ROOT / "export.py"), str(run), "--out", str(export)]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    (plain,) = (path for path in export.glob("litert/*.tflite") if not path.stem.endswith(".int8"))
+    models = {
+        "SavedModel": (export, "tensorflow"),
+        "LiteRT": (plain, None),
+        "LiteRT int8": (plain.with_suffix(".int8.tflite"), None),
+    }
+    sources, references = [pair.source for pair in test], [pair.target for pair in test]
+    found: dict = {}
+    for name, (path, engine) in models.items():
+        answers = Translator.load(path, engine).translate(sources)
+        found[name] = bleu([each.text for each in answers], references, lowercase=True)
+    found["lost by int8"] = round(found["LiteRT"] - found["LiteRT int8"], 2)
+    return found
 
 
 def figures(translator, test) -> dict:

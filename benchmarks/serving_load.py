@@ -8,7 +8,8 @@ Starts the server as a process of its own on a free port of this machine and ask
   be answered a second, the peak;
 - half of the peak, at even intervals whatever the server does, so that waiting counts as latency;
 - 150 % of the peak for a while: how many were answered with 200 and with 429, whether any was lost,
-  and the server's memory;
+  and the server's memory; straight after it half of the peak again, and the seconds until the last
+  request that was refused, or answered later than 99 of 100 at half of the peak;
 - a new version put into place under half of the peak.
 
 One text a request, of 14 to 22 characters, `serving_default`; latencies in milliseconds. About
@@ -49,11 +50,13 @@ class Load:
         seconds: How long requests were sent.
         statuses: Answers by HTTP status; 0 counts requests without an answer.
         latencies: Seconds of each answer with status 200.
+        asked: Of an open loop, for each answer: when it was due, its status, and its seconds.
     """
 
     seconds: float
     statuses: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     latencies: list[float] = dataclasses.field(default_factory=list)
+    asked: list[tuple[float, int, float]] = dataclasses.field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -168,8 +171,10 @@ async def open_loop(port: int, requests: list[bytes], rate: float, seconds: floa
             connection = await Connection.open(port)
         status = await connection.ask(request)
         load.statuses[status] += 1
+        seconds = time.perf_counter() - due
+        load.asked.append((due - start, status, seconds))
         if status == 200:
-            load.latencies.append(time.perf_counter() - due)
+            load.latencies.append(seconds)
         idle.append(connection)
 
     start = time.perf_counter()
@@ -238,6 +243,14 @@ async def overload(
     return {"sent_per_second": sent, **load.summary(), "memory_mb": memory}
 
 
+def recovered_after(load: Load, usual_seconds: float) -> float:
+    """Seconds until requests at a bearable rate are all answered, and as fast as usual."""
+    late = [due for due, status, seconds in load.asked if status != 200 or seconds > usual_seconds]
+    # Of a hundred that are answered as usual, one takes longer: that many are none of its doing.
+    usual = len(load.asked) // 100
+    return round(sorted(late)[-usual - 1], 3) if len(late) > usual else 0.0
+
+
 async def swap(
     server: subprocess.Popen, port: int, requests: list[bytes], rate: float, versions: pathlib.Path
 ) -> dict:
@@ -275,6 +288,11 @@ async def measure(export: pathlib.Path, seconds: float, overload_seconds: float)
         print("half of the peak:", report["half_of_peak"], flush=True)
         report["overload"] = await overload(server, port, requests, 1.5 * peak, overload_seconds)
         print("150 % of the peak:", report["overload"], flush=True)
+        after = await open_loop(port, requests, peak / 2, 2 * seconds)
+        usual = report["half_of_peak"]["p99"] / 1000
+        recovered = recovered_after(after, usual)
+        report["after_overload"] = {**after.summary(), "recovered_after_seconds": recovered}
+        print("after it:", report["after_overload"], flush=True)
         versions = export / "serving" / name
         report["swap"] = await swap(server, port, requests, peak / 2, versions)
         print("a new version:", report["swap"], flush=True)

@@ -13,9 +13,12 @@ them broken, with clients beside it that send a byte a second, and in every minu
 With `--kill` the process is ended by SIGKILL in the middle of the time and started again; what is
 asked meanwhile is counted apart. The JSON says, for every step, how long it took until the right
 version answered, and for the whole time: answers by status, requests lost, latencies, memory, and
-whether the server's own metrics add up to what was counted here.
+whether the server's own metrics add up to what was counted here: once for each process that
+served, at a moment when no request is under way.
 
-Ends with status 1 where an answer was lost, a good request refused, or a version late (30 s).
+Ends with status 1 where an answer was lost, a good request refused, a version late (30 s), the
+memory not flat (a tenth more in the last third of the time than at most in the first), or the
+metrics do not add up.
 """
 
 import argparse
@@ -32,7 +35,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from benchmarks.result_files import ROOT, add_out_option, write_results
 from benchmarks.serving_load import (
@@ -45,6 +48,7 @@ from benchmarks.serving_load import (
 )
 
 LATEST_SECONDS = 30
+MOST_GROWTH = 1.1  # of the memory
 BROKEN = b'{"instances": ["a"'  # every hundredth body
 
 
@@ -86,6 +90,7 @@ class Soak:
 
     Attributes:
         load: Good requests while the server was up.
+        answered: Statuses of all requests since the process that serves now was started.
         broken: Statuses of the broken ones.
         down: Statuses of all requests while the server was being restarted.
         is_down: Set by who restarts it.
@@ -96,6 +101,9 @@ class Soak:
         self.broken: collections.Counter = collections.Counter()
         self.down: collections.Counter = collections.Counter()
         self.is_down = False
+        self.answered: collections.Counter = collections.Counter()
+        self._may_ask = asyncio.Event()
+        self._may_ask.set()
         self._port = port
         self._rate = rate
         self._good = [request_for(name, text) for text in TEXTS]
@@ -112,6 +120,11 @@ class Soak:
             due = start + place / self._rate
             wait = due - time.perf_counter()
             await asyncio.sleep(max(wait, 0) if wait > 0 or place % 8 == 0 else 0)
+            if not self._may_ask.is_set():
+                held = time.perf_counter()
+                await self._may_ask.wait()
+                start += time.perf_counter() - held
+                continue
             task = asyncio.ensure_future(self._ask(due, place))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
@@ -126,6 +139,17 @@ class Soak:
     def stop(self) -> None:
         self._stop = True
 
+    @contextlib.asynccontextmanager
+    async def silence(self) -> AsyncIterator[None]:
+        """A time in which nothing is asked and nothing is under way."""
+        self._may_ask.clear()
+        if self._asking:
+            await asyncio.wait(self._asking, timeout=60)
+        try:
+            yield
+        finally:
+            self._may_ask.set()
+
     async def _ask(self, due: float, place: int) -> None:
         broken = place % 100 == 99
         request = self._broken if broken else self._good[place % len(self._good)]
@@ -139,6 +163,7 @@ class Soak:
             status = await connection.ask(request)
         except OSError:
             status = 0
+        self.answered[status] += 1
         if began_down or self.is_down:
             self.down[status] += 1
         elif broken:
@@ -245,6 +270,32 @@ def counted(server: Server) -> collections.Counter:
     return found
 
 
+async def compared(server: Server, soaking: Soak, before: collections.Counter) -> dict:
+    """Predict requests as the server's metrics and as its clients have counted them, by status."""
+    async with soaking.silence():
+        after = await asyncio.to_thread(counted, server)
+    metrics = {code: after[code] - before[code] for code in after if after[code] > before[code]}
+    clients = dict(+soaking.answered)
+    return {"metrics": dict(sorted(metrics.items())), "clients": dict(sorted(clients.items()))}
+
+
+def is_flat(memory: list[float]) -> bool:
+    """Whether the last third of some measurements is no more than `MOST_GROWTH` times the first."""
+    third = -(-len(memory) // 3)
+    return max(memory[-third:]) <= MOST_GROWTH * max(memory[:third])
+
+
+async def killed_and_started(server: Server, soaking: Soak) -> collections.Counter:
+    """Ends the process in the middle of its work and starts the next; what that one has counted."""
+    soaking.is_down = True
+    await asyncio.to_thread(server.kill)
+    await asyncio.to_thread(server.start)
+    async with soaking.silence():  # so that what was asked of the old one is not counted here
+        soaking.is_down = False
+        soaking.answered.clear()
+        return await asyncio.to_thread(counted, server)
+
+
 async def soak(
     export: pathlib.Path, minutes: float, rate: float | None, kill: bool, pause: float = 3.0
 ) -> dict:
@@ -262,30 +313,28 @@ async def soak(
         steps = Steps(server, versions, versions / "1", pause)
         asking = asyncio.ensure_future(soaking.run())
         slow = [asyncio.ensure_future(slow_client(server.port, name)) for _ in range(8)]
-        memory = []
+        memory: list[list[float]] = [[]]  # of each process
+        comparisons = []
         start = time.perf_counter()
-        killed = not kill
-        while time.perf_counter() - start < 60 * minutes or not memory:
+        while time.perf_counter() - start < 60 * minutes or not memory[-1]:
             began = time.perf_counter()
             await steps.once()
-            memory.append(round(resident_megabytes(server.process), 1))
-            print(f"{time.perf_counter() - start:6.0f} s {memory[-1]} MB", flush=True)
-            if not killed and time.perf_counter() - start > 30 * minutes:
-                soaking.is_down = killed = True
-                await asyncio.to_thread(server.kill)
-                await asyncio.to_thread(server.start)
-                soaking.is_down = False
+            memory[-1].append(round(resident_megabytes(server.process), 1))
+            print(f"{time.perf_counter() - start:6.0f} s {memory[-1][-1]} MB", flush=True)
+            if kill and len(memory) == 1 and time.perf_counter() - start > 30 * minutes:
+                comparisons.append(await compared(server, soaking, before))
+                before = await killed_and_started(server, soaking)
+                memory.append([])
             rest = min(60, 60 * minutes) - (time.perf_counter() - began)
             await asyncio.sleep(max(0.0, rest))
+        comparisons.append(await compared(server, soaking, before))
         soaking.stop()
         await asking
         for client in slow:
             client.cancel()
-        after = counted(server)
     finally:
         server.stop()
     good = soaking.load.statuses
-    metrics = {code: after[code] - (0 if kill else before[code]) for code in sorted(after)}
     return {
         "minutes": round(soaking.load.seconds / 60, 2),
         "asked_per_second": round(rate, 1),
@@ -297,9 +346,9 @@ async def soak(
         "seconds_until_served": {name: sorted(s) for name, s in steps.seconds.items()},
         "latest": max(max(s) for s in steps.seconds.values()),
         "memory_mb": memory,
-        "metrics": metrics,
-        # After a restart the server counts anew, so that the two can only be compared without one.
-        "metrics_add_up": None if kill else metrics.get(200, 0) == good[200],
+        "memory_flat": all(map(is_flat, memory)),
+        "counted": comparisons,
+        "metrics_add_up": all(each["metrics"] == each["clients"] for each in comparisons),
     }
 
 
@@ -318,7 +367,8 @@ def main() -> None:
     print(json.dumps(report, indent=1))
     write_results(options.out, report)
     late = report["latest"] > LATEST_SECONDS
-    if report["lost"] or report["refused"] or late or report["metrics_add_up"] is False:
+    right = report["memory_flat"] and report["metrics_add_up"]
+    if report["lost"] or report["refused"] or late or not right:
         sys.exit(1)
 
 

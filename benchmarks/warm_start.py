@@ -1,7 +1,7 @@
 """What starting from a run saves: `python -m benchmarks.warm_start --data FOLDER`.
 
 Trains a second task twice at several sizes, from the weights of a run of a first task
-(`--init-from`) and from nothing, with the same options and as many steps, and gives exact match on
+(`--init-from`) and from nothing, with the same options and as many epochs, and gives exact match on
 the second task's test pairs. Two pairs of tasks: dates as ISO 8601, then the same dates written as
 27.09.1994; French pronunciation, then Romanian. FOLDER holds `fre_train.tsv`, `rum_train.tsv`, …
 of SIGMORPHON 2020 (docs/get-the-data.md). Finished trainings in `--out-runs` are not done again.
@@ -21,7 +21,8 @@ from keras_attention.pairs.pair_files import read_pairs, write_pairs
 from keras_attention.pairs.splits import Splits
 
 PARTS = {"train": "train", "valid": "dev", "test": "test"}
-STEPS = 800  # of every training of a second task
+# Passes over the pairs of a second task, from the first task and from nothing alike.
+EPOCHS = {200: 60, 1000: 20, 3600: 8, 4000: 6}
 SEEDS = (1, 2)
 RECIPES = {
     "dates": (["--batch-size", "64"], (200, 1000, 4000)),
@@ -98,8 +99,7 @@ def main() -> None:
         trained(base, data, [*recipe, *more])
         for size in sizes:
             folder = write(second[task], options.out_runs / "data" / f"{task}-{size}", size)
-            batch = int(recipe[recipe.index("--batch-size") + 1])
-            epochs = ["--epochs", str(max(1, round(STEPS * batch / size)))]
+            epochs = ["--epochs", str(EPOCHS[size])]
             row = {"task": task, "pairs": size, "epochs": int(epochs[1])}
             for start, init in (("nothing", []), ("first", ["--init-from", str(base)])):
                 found = [

@@ -42,6 +42,7 @@ def _as_command(arguments: list[str]) -> None:
     try:
         from keras_attention._runtime.command_line import exit_with_user_errors
     except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
         sys.exit(130)
     exit_with_user_errors(main, arguments)
 

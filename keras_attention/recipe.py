@@ -63,19 +63,21 @@ def read_recipe(path: str | pathlib.Path) -> Recipe:
     form = f'expected a list such as [{{"{_UP_TO}": 2000, "epochs": 150}}, {{"epochs": 45}}]'
     if not isinstance(sizes, list) or not all(isinstance(size, dict) for size in sizes):
         raise UserError(f"{path}: {BY_PAIRS}: {form}. Received: {sizes!r}")
-    read = []
+    read: list[Size] = []
+    before = 0
     for number, size in enumerate(sizes, 1):
         where = f"{path}: {BY_PAIRS}, entry {number}"
         check_fields(size, where, beside=(_UP_TO,))
         up_to = size.get(_UP_TO)
         is_last = number == len(sizes)
-        least = read[-1].up_to + 1 if read else 1
-        if is_last != (up_to is None) or not (is_last or (type(up_to) is int and up_to >= least)):
+        rises = type(up_to) is int and up_to > before
+        if is_last != (up_to is None) or not (is_last or rises):
             raise UserError(
                 f"{where}: {_UP_TO} must be a number of pairs that rises from entry to entry, and "
                 f"the last entry has none. Received: {_UP_TO}={up_to!r}"
             )
         if places := sorted(PLACE_FIELDS & size.keys()):
             raise UserError(f"{where}: {places[0]} cannot depend on the size; give it outside")
+        before = up_to or before
         read.append(Size(up_to, {name: size[name] for name in size if name != _UP_TO}))
     return Recipe(fields, tuple(read))

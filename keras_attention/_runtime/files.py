@@ -39,6 +39,17 @@ def write_text(path: str | pathlib.Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="")
 
 
+def check_place(option: str, path: str | pathlib.Path) -> None:
+    """Raises UserError unless a file that an option names can be written, as far as can be seen."""
+    path = pathlib.Path(path)
+    if path.is_dir():
+        raise UserError(f"{option}: {path} is a folder; name a file")
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"{option}: {path.parent} is no folder; make it, or name another file")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise UserError(f"{option}: {path.parent} may not be written to; name another file")
+
+
 def remove_unfinished(folder: str | pathlib.Path) -> None:
     """Removes what a process that was killed while it wrote left in a folder: files and folders."""
     for path in pathlib.Path(folder).glob(f"{_UNFINISHED}*"):

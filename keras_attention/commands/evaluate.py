@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 
+from keras_attention._runtime.files import check_place
 from keras_attention._runtime.progress import ProgressLines
 from keras_attention.commands import (
     MODEL_HELP,
@@ -60,6 +61,8 @@ def run(arguments: list[str]) -> None:
     add_length_penalty_option(parser)
     add_engine_option(parser)
     options = parser.parse_args(arguments)
+    if options.report is not None:
+        check_place("--report", options.report)
     check_beam_width(options.beam_width)
     check_length_penalty(options.length_penalty, options.beam_width)
     translator = load_translator(options.model, options.engine)

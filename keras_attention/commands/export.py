@@ -11,7 +11,7 @@ import json
 import pathlib
 import sys
 
-from keras_attention._runtime.files import write_text
+from keras_attention._runtime.files import check_place, write_text
 from keras_attention._runtime.quiet import import_tensorflow_quietly
 from keras_attention.commands import load_translator, members_of, verb_parser
 from keras_attention.errors import UserError
@@ -197,6 +197,8 @@ def _parse(arguments: list[str]):
             raise UserError(f"--{flag.replace('_', '-')}: needs --against EXPORT")
     if options.against and not options.data:
         raise UserError("--against: needs --data FILE, the pairs to compare on")
+    if options.comparison:
+        check_place("--comparison", options.comparison)
     return options
 
 

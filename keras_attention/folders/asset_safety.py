@@ -35,7 +35,8 @@ def refuse_foreign_files(meta_graph: meta_graph_pb2.MetaGraphDef) -> None:
     nodes = {node.name: node for node in graph.node}
     for node in _all_nodes(graph):
         if node.op == "AssignVariableOp" and node.attr["dtype"].type == types_pb2.DT_STRING:
-            value = nodes.get(node.input[1]) if nodes.get(node.name) is node else None
+            is_outside = nodes.get(node.name) is node  # of any function
+            value = nodes.get(node.input[1]) if is_outside else None
             if value is None or value.op != "Placeholder" or value.name not in assets:
                 raise ValueError(_WHY)
     for function in graph.library.function:

@@ -144,7 +144,7 @@ def read_weights(export: pathlib.Path) -> ExportedWeights:
             content["beam_width"],
             content["length_penalty"],
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
 
@@ -177,7 +177,7 @@ def _read_description(export: pathlib.Path) -> dict:
             _vocabulary(content[side])
         if content["calibration"] is not None:
             calibration_from_dict(content["calibration"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: cannot be read: {reason}; export the run again") from None
     return content

@@ -24,8 +24,13 @@ Vocabularies = tuple[Vocabulary, Vocabulary]
 _WITH_ROWS = {"source_embedding": 0, "target_embedding": 1, "affine": 1}
 
 
-def copy_weights(old: keras.Model, new: keras.Model, before: Vocabularies, now: Vocabularies):
-    """Sets the weights of `new` as the module says.
+def copy_weights(
+    old: keras.Model, new: keras.Model, before: Vocabularies, now: Vocabularies
+) -> None:
+    """Copies all weights, and of embeddings and the affine layer the rows of known tokens.
+
+    A token that only `now` has keeps the embedding and the kernel that `new` has for it, and its
+    bias becomes the mean of the known tokens' biases.
 
     Args:
         old, new: Training models of the same options, see `training_model.build_training_model`;

@@ -13,6 +13,7 @@ import keras
 from keras_attention._runtime.files import replacing
 from keras_attention.config import Config, load_config
 from keras_attention.engine.calibration import Calibration, load_calibration, mean_of
+from keras_attention.engine.weights import check_keras_file
 from keras_attention.errors import UserError
 from keras_attention.folders.run_folder import (
     CALIBRATION,
@@ -152,6 +153,7 @@ def _read(path: pathlib.Path) -> Run:
     config = load_config(path / CONFIG)
     source, target = load_vocabularies(path / VOCABULARY)
     try:
+        check_keras_file(path / MODEL)
         model = keras.saving.load_model(path / MODEL, compile=False)
     except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]

@@ -249,15 +249,25 @@ def test_a_closed_pipe_ends_quietly():
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("door", [["train.py"], ["export.py"], ["-m", "keras_attention"]])
-def test_ctrl_c_while_modules_are_imported_is_one_line(door):
+@pytest.mark.parametrize(
+    ("door", "module"),
+    [
+        (["train.py"], "keras_attention.__main__"),
+        (["export.py"], "keras_attention.__main__"),
+        (["-m", "keras_attention"], "keras_attention._runtime.command_line"),
+        (["train.py"], "keras_attention.commands"),
+        (["export.py"], "keras_attention.commands"),
+        (["-m", "keras_attention"], "keras_attention.commands"),
+    ],
+)
+def test_ctrl_c_while_modules_are_imported_is_one_line(door, module):
     """The signal comes at the import of the named module, before a verb could have begun."""
     script = f"""if True:
         import builtins, os, runpy, signal, sys
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         really_import = builtins.__import__
         def interrupting(name, *arguments, **options):
-            if name == "keras_attention.commands":
+            if name == {module!r}:
                 builtins.__import__ = really_import
                 os.kill(os.getpid(), signal.SIGINT)
             return really_import(name, *arguments, **options)

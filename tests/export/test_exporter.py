@@ -79,10 +79,14 @@ class TestWhatIsWritten:
     def test_the_files_of_the_contract_and_no_others(self, exported):
         name = options_of(exported[1]).name
         version = f"serving/{name}/1"
-        assert set(listing(exported[1])) == {
+        read = {
             *("inference.keras", "manifest.json"),
             *(f"litert/{name}{suffix}" for suffix in (".tflite", ".int8.tflite", ".json")),
             *(f"weights/{name}{suffix}" for suffix in (".safetensors", ".json")),
+        }
+        assert set(listing(exported[1])) == {
+            *read,
+            *(f"versions/1/{file}" for file in read),
             *(f"{version}/{file}" for file in ("saved_model.pb", "fingerprint.pb")),
             *(f"{version}/variables/variables.{x}" for x in ("index", "data-00000-of-00001")),
             *(f"{version}/assets.extra/tf_serving_warmup_requests",),
@@ -94,7 +98,9 @@ class TestWhatIsWritten:
         files = read_manifest(exported[1])["files"]
         there = listing(exported[1])
         assert {name: entry["sha256"] for name, entry in files.items()} == {
-            name: digest for name, digest in there.items() if name != "manifest.json"
+            name: digest
+            for name, digest in there.items()
+            if name != "manifest.json" and not name.startswith("versions/")
         }
         for name, entry in files.items():
             assert entry["bytes"] == (exported[1] / name).stat().st_size
@@ -185,7 +191,7 @@ class TestVersions:
         (copy / ".writing-abcmanifest.json").write_text("{")
         export_folder.export(run, [], copy, options_of(copy))
         assert sorted(p.name for p in copy.iterdir()) == [
-            *("inference.keras", "litert", "manifest.json", "serving", "weights")
+            *("inference.keras", "litert", "manifest.json", "serving", "versions", "weights")
         ]
 
     def test_two_at_once_are_refused(self, run, quick, copy):
@@ -217,7 +223,7 @@ def test_dying_at_any_step_of_publishing_leaves_whole_versions(
     """The process ends before each of the file system's operations in turn, and cleans nothing."""
     monkeypatch.setattr(export_folder.shutil, "rmtree", lambda *_, **__: None)
     seen = set()
-    for last in range(100):
+    for last in range(200):
         out = tmp_path / str(last)
         shutil.copytree(exported[1], out)
         countdown = iter(range(last, -1, -1))

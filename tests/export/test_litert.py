@@ -350,6 +350,8 @@ def test_the_description_says_what_a_caller_must_know(file):
         "source_tokens": "char",
         "target_tokens": "char",
         "normal_form": "none",
+        "confidence_means": "right",
+        "confidence": "the probability that the answer is right to the last character",
     }
 
 

@@ -1,20 +1,29 @@
 """Model files of strangers, each of a kind that we read: nothing runs, and one clear line."""
 
 import base64
+import hashlib
+import io
 import json
 import marshal
 import pathlib
+import pickle
 import shutil
+import subprocess
+import sys
 import zipfile
 
+import h5py
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_attention.errors import UserError
 from keras_attention.folders.saved_model_files import DAMAGED, load_saved_model, read_meta_graph
 from keras_attention.serving.loaded_version import LoadedVersion
+from keras_attention.training.checkpoint import read_progress_of
+from tests.support import ROOT
 from tests.support.commands import call_verb
 from tests.support.exports import random_export, random_run, version_folder
 
@@ -101,6 +110,116 @@ def test_keras_reads_safely_by_default():
     import inspect
 
     assert inspect.signature(keras.saving.load_model).parameters["safe_mode"].default is True
+
+
+def rewrite_weights(path: pathlib.Path, change) -> None:
+    """Changes the HDF5 file inside; `change` gets it open."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    content = io.BytesIO(parts["model.weights.h5"])
+    with h5py.File(content, "r+") as file:
+        change(file)
+    parts["model.weights.h5"] = content.getvalue()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "tensorflow"])
+def test_weights_packed_to_fill_the_memory(run, engine):
+    """Two gigabytes of zeros, of which no more than the size is read."""
+    with zipfile.ZipFile(run / "model.keras") as archive:
+        config = archive.read("config.json")
+    with zipfile.ZipFile(run / "model.keras", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", config)
+        with archive.open("model.weights.h5", "w", force_zip64=True) as part:
+            for _ in range(2**6):
+                part.write(bytes(2**20))
+        archive.filelist[-1].file_size *= 2**5
+    err = refused("translate", "--engine", engine, run, "a")
+    assert "model.weights.h5 would unpack to 2,147,483,648 bytes" in err
+
+
+def huge_array(file):
+    del file["layers/dense/vars/0"]
+    file["layers/dense/vars"].create_dataset("0", (10**6, 10**6), "f4", chunks=(100, 100))
+
+
+def other_file(file):
+    del file["layers/dense/vars/0"]
+    file["layers/dense/vars/0"] = h5py.ExternalLink("/tmp/other.h5", "/secret")
+
+
+def bytes_of_another_file(file):
+    del file["layers/dense/vars/0"]
+    file["layers/dense/vars"].create_dataset("0", (4,), "f4", external=[("/etc/passwd", 0, 16)])
+
+
+def within_itself(file):
+    file["layers/dense/vars/again"] = file["layers"]
+
+
+@pytest.mark.parametrize("engine", ["numpy", "tensorflow"])
+@pytest.mark.parametrize("change", [huge_array, other_file, bytes_of_another_file, within_itself])
+def test_weights_that_are_not_in_the_file(run, change, engine):
+    rewrite_weights(run / "model.keras", change)
+    err = refused("translate", "--engine", engine, run, "a")
+    assert any(words in err for words in ("stored in the file", "somewhere else", "within itself"))
+
+
+# --- safetensors
+
+
+def rewrite_tensors(export: pathlib.Path, content: bytes) -> None:
+    """Puts other content into the weights' file, and its checksum into the manifest."""
+    (path,) = (export / "weights").glob("*.safetensors")
+    path.write_bytes(content)
+    manifest = json.loads((export / "manifest.json").read_text(encoding="utf-8"))
+    name = path.relative_to(export).as_posix()
+    manifest["files"][name]["sha256"] = hashlib.sha256(content).hexdigest()
+    (export / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def with_header(header: bytes, data: bytes = b"") -> bytes:
+    return len(header).to_bytes(8, "little") + header + data
+
+
+TENSOR = b'{"0/x":{"dtype":"F32","shape":[%s],"data_offsets":[0,%d]}}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff" * 8,  # a header of 16 exabytes
+        with_header(b"{" * 100_000),
+        with_header(b"[]"),
+        with_header(TENSOR % (b"1000000,1000000", 4), bytes(4)),
+        with_header(TENSOR % (b"1", 10**15), bytes(4)),
+        with_header(TENSOR % (b"1", 4), b""),
+        pickle.dumps(print),
+        with_header(json.dumps({"__metadata__": {"description": "[" * 100_000}}).encode()),
+    ],
+    ids=["empty", "length", "nested", "list", "shape", "offsets", "short", "pickle", "description"],
+)
+def test_weights_with_a_bad_header(export, content):
+    rewrite_tensors(export, content)
+    assert "cannot be read" in refused("translate", export, "a")
+
+
+# --- the checkpoint
+
+
+def test_a_pickle_in_a_checkpoint(run, trace):
+    class Evil:
+        def __reduce__(self):
+            return (pathlib.Path.touch, (trace,))
+
+    (run / "checkpoint").mkdir(exist_ok=True)
+    np.savez(run / "checkpoint" / "state.npz", progress=np.array([Evil()], object))
+    with pytest.raises(UserError, match="damaged"):
+        read_progress_of(run / "checkpoint" / "state.npz", "data", "x")
+    assert not trace.exists()
 
 
 # --- SavedModel
@@ -234,7 +353,38 @@ def test_a_litert_file_with_an_operator_of_its_own(export):
     assert "is not a .tflite file with a signature" in refused("translate", path, "a")
 
 
+TRY_DAMAGED = """
+import pathlib, sys
+from keras_attention.errors import UserError
+from keras_attention.readers.litert_reader import LiteRTReader
+path = pathlib.Path(sys.argv[1])
+content = path.read_bytes()
+for size in (0, 3, 7, 8, 100, 1000, len(content) // 2):
+    path.write_bytes(content[:size])
+    try:
+        LiteRTReader(path)
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1
+    else:
+        raise SystemExit(f"{size} bytes were taken")
+"""
+
+
+def test_a_litert_file_cut_short_does_not_end_the_process(export):
+    path = next((export / "litert").glob("*[!8].tflite"))
+    command = [sys.executable, "-c", TRY_DAMAGED, path]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert finished.returncode == 0, finished.stderr
+
+
 # --- JSON
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocabulary.json", "calibration.json"])
+@pytest.mark.parametrize("content", ["[" * 100_000, "[]", '{"format": 1e999}', "NaN", "\ud800"])
+def test_descriptions_of_a_run(run, name, content):
+    (run / name).write_bytes(content.encode("utf-8", "surrogatepass"))
+    refused("translate", run, "a")
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "litert"])

@@ -47,6 +47,21 @@ def requests_of(load, server, signature="serving_default"):
     return [load.request_for(server.name, text, signature) for text in texts]
 
 
+def test_recovery_is_when_the_last_unusual_answer_was_asked_for(load):
+    """Of 200 requests, one in a hundred may take longer at any time."""
+    usual, slow, refused = (200, 0.01), (200, 0.5), (429, 0.001)
+
+    def after(*odd):
+        asked = [(i / 100, *usual) for i in range(200)]
+        for place, what in odd:
+            asked[place] = (place / 100, *what)
+        return load.recovered_after(load.Load(2.0, asked=asked), 0.02)
+
+    assert after() == after((199, slow), (150, refused)) == 0.0
+    assert after((30, slow), (20, refused), (10, refused)) == 0.1
+    assert after(*((i, refused) for i in range(51)), (199, slow)) == 0.49
+
+
 @pytest.mark.parametrize("connections", [1, 16, 64])
 def test_all_of_up_to_64_connections_are_answered(load, server, connections):
     load_ = asyncio.run(load.closed_loop(server.port, requests_of(load, server), connections, 1))

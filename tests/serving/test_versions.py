@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_attention.errors import UserError
 from keras_attention.export.saved_model import write_saved_model
 from keras_attention.readers.saved_model_reader import SavedModelReader
+from keras_attention.serving import model_versions
 from keras_attention.serving.loaded_version import LoadedVersion
 from keras_attention.serving.model_versions import ModelVersions
 from tests.support.exports import random_export, random_run, random_texts
@@ -227,6 +228,22 @@ def test_a_version_with_a_table_of_words(tmp_path):
     assert found["text"].tolist() == expected["text"].numpy().tolist()
     assert version.source_tokens.count("bb never 날짜 seen".encode()) == (4, 2)
     version.close()
+
+
+def test_it_says_while_it_loads(export, versions, newer, monkeypatch):
+    """So that what arrives meanwhile may wait, see `Batcher`."""
+    seen, load = [], model_versions._load_politely
+
+    def watched(*arguments):
+        seen.append(versions.loading)
+        return load(*arguments)
+
+    monkeypatch.setattr(model_versions, "_load_politely", watched)
+    assert not versions.loading
+    put(newer, folder_of(export) / "2")
+    garbage(folder_of(export) / "3")
+    look(versions)
+    assert seen == [True, True] and not versions.loading
 
 
 def test_what_was_replaced_is_drained_and_then_closed(export, versions, newer):

@@ -99,7 +99,8 @@ class Browser:
         for key in keys:
             for value in [KEYS[key]] if key in KEYS else key:
                 actions += [{"type": f"key{way}", "value": value} for way in ("Down", "Up")]
-        self._command("PerformActions", actions=[{"type": "key", "id": "k", "actions": actions}])
+        keyboard = {"type": "key", "id": "keyboard", "actions": actions}
+        self._command("PerformActions", actions=[keyboard])
 
     def screenshot(self) -> bytes:
         """The window as PNG."""

@@ -1,5 +1,7 @@
-"""Drives headless Firefox through Marionette, the protocol that geckodriver speaks to it: WebDriver's
-commands as JSON over a socket, so that neither geckodriver nor a library is needed."""
+"""Drives headless Firefox through Marionette, the protocol that geckodriver speaks to it.
+
+It is WebDriver's commands as JSON over a socket, so neither geckodriver nor a library is needed.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,8 @@ from typing import Any
 from tests.support.browser import Browser
 
 FIREFOX_NAMES = ("firefox-esr", "firefox")
+
+FLAGS = ("--headless", "--marionette", "--remote-allow-system-access", "--no-remote")
 
 # Besides what Marionette sets by itself, which keeps Firefox from asking its maker's servers.
 PREFERENCES = {
@@ -84,7 +88,7 @@ class Firefox(Browser):
         self._profile = tempfile.TemporaryDirectory(prefix="firefox-")
         folder = pathlib.Path(self._profile.name)
         lines = (f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items())
-        (folder / "user.js").write_text("\n".join(lines))
+        (folder / "user.js").write_text("\n".join(lines), "utf-8")
         binary = next(filter(None, map(shutil.which, FIREFOX_NAMES)))
         self._process = subprocess.Popen(
             [
@@ -118,7 +122,7 @@ class Firefox(Browser):
 
     def _wait_for_port(self, path: pathlib.Path) -> int:
         for _ in range(1200):
-            if path.exists() and (text := path.read_text()):
+            if path.exists() and (text := path.read_text(encoding="ascii")):
                 return int(text)
             if self._process.poll() is not None:
                 break
@@ -128,12 +132,17 @@ class Firefox(Browser):
     def _read(self) -> Any:
         length = b""
         while not length.endswith(b":"):
-            length += self._socket.recv(1)
-        content, size = [], int(length[:-1])
-        while size:
-            content.append(self._socket.recv(size))
-            size -= len(content[-1])
-        return json.loads(b"".join(content))
+            length += self._received(1)
+        content, size = b"", int(length[:-1])
+        while len(content) < size:
+            content += self._received(size - len(content))
+        return json.loads(content)
+
+    def _received(self, most: int) -> bytes:
+        part = self._socket.recv(most)
+        if not part:
+            raise ConnectionError("firefox is gone")
+        return part
 
     def _ask(self, command: str, **parameters: Any) -> Any:
         self._asked += 1

@@ -310,12 +310,13 @@ export class Model {
     return layer ? addProduct(bias, features.map(Math.tanh), affine) : features;
   }
 
-  // The probability that an answer is right; `engine/calibration.py` has the formula.
+  // The probability that an answer is right, or its expected quality; `engine/calibration.py` has the formula.
   confidence(logProbability, length) {
     if (!this.calibration) return Math.exp(logProbability);
-    const { log_slope, doubt_slope, offset, length_slope } = this.calibration;
+    const { log_slope, doubt_slope, offset, length_slope, mean_slope = 0 } = this.calibration;
     const doubt = 1.001 - Math.exp(Math.min(logProbability, 0));
     const logit = log_slope * logProbability - doubt_slope * Math.log(doubt) + offset;
-    return sigmoid(Math.max(-30, Math.min(30, logit + length_slope * length)));
+    const more = length_slope * length + (mean_slope * logProbability) / (length + 1);
+    return sigmoid(Math.max(-30, Math.min(30, logit + more)));
   }
 }

@@ -46,7 +46,7 @@ def token_scores(
     """Log-probabilities of an answer's tokens, and whether each is right."""
     given = translation.token_log_probability
     return (
-        [] if given is None else list(given),
+        [] if given is None else [float(score) for score in given],
         right_tokens(translation.target_tokens, reference, kind),
     )
 

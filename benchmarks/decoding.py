@@ -3,7 +3,7 @@
     python -m benchmarks.decoding RUN [--export EXPORT] [--torch-python PYTHON] [--rounds 3]
 
 RUN is a finished run of the default kind of model. The sentences are the sources of its test
-pairs, in batches of 256 by length, strings in and strings out; PyTorch is given the run's weights,
+pairs, in batches by length, strings in and strings out; PyTorch is given the run's weights,
 and its outputs are compared with ours. Rounds alternate; a row gives the median. Variables that
 choose another OpenBLAS than a user's machine would (`OPENBLAS_CORETYPE`, `OPENBLAS_L2_SIZE`) are
 taken away first. (One sentence at a time: `benchmarks/export_latency.py`.) About a minute on two

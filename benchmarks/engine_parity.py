@@ -105,10 +105,10 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth kind")
     options = parser.parse_args()
     import_tensorflow_quietly()
-    rows = [
-        row_of(kind, options.seed + i) for i, kind in enumerate(list(kinds())[:: options.every])
-    ]
-    write_results(options.out, rows)
+    rows = []
+    for i, kind in enumerate(list(kinds())[:: options.every]):
+        rows.append(row_of(kind, options.seed + i))
+        write_results(options.out, rows)  # what is there if the rest takes too long
     print("| attention | kinds | same text | near ties | log-probability | attention |")
     print("|---|---|---|---|---|---|")
     for attention in dict.fromkeys(row["attention"] for row in rows):

@@ -108,6 +108,17 @@ def load_attention_translator(path: str, verb: str, engine: str | None = None):
     return translator
 
 
+def tell_of_exceptions(texts: Sequence[str], translations: Sequence) -> None:
+    """Says on standard error which maps are empty, since a dictionary answered and no model."""
+    for text, translation in zip(texts, translations, strict=True):
+        if translation.from_exceptions:
+            print(
+                f"warning: {text!r}: is answered by the dictionary beside the model, which looks "
+                "at nothing, so its map is empty",
+                file=sys.stderr,
+            )
+
+
 def texts_of_arguments(arguments: Sequence[str]) -> list[str]:
     """Texts from the command line as every model reads them, with a warning where one is broken."""
     return list(repaired(map(argument_bytes, arguments), lambda i: f"TEXT {i + 1}", stacklevel=3))

@@ -6,6 +6,7 @@ from keras_attention.commands import (
     MODEL_HELP,
     add_engine_option,
     load_attention_translator,
+    tell_of_exceptions,
     texts_of_arguments,
     verb_parser,
 )
@@ -34,6 +35,7 @@ def run(arguments: list[str]) -> None:
 
     texts = texts_of_arguments(options.texts)
     translations = translator.translate(texts)
+    tell_of_exceptions(texts, translations)
     titles = [f"{text} → {t.text}" for text, t in zip(texts, translations, strict=True)]
     figure = plot_attention_grid(translations, titles=titles, style=options.style)
     print(save_figure(figure, options.out))

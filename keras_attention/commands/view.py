@@ -11,6 +11,7 @@ from keras_attention.commands import (
     MODEL_HELP,
     add_engine_option,
     load_attention_translator,
+    tell_of_exceptions,
     texts_of_arguments,
     verb_parser,
     view_live,
@@ -84,6 +85,7 @@ def run(arguments: list[str]) -> None:
         pairs = read[: options.examples or EXAMPLES]
     sources = [*texts, *(pair.source for pair in pairs)]
     translations = translator.translate(sources)
+    tell_of_exceptions(sources, translations)
     # An answer is right if any line of the file asks for it, and has that line's alignment.
     references: list[Pair | None] = [None] * len(texts)
     references += [

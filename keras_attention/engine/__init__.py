@@ -7,7 +7,7 @@ Read in this order, it is also the shortest complete description of the model:
 3. `cells`         one step of an LSTM or a GRU
 4. `encoder`       a source into hidden states
 5. `attention`     scores, weights, context
-6. `decoder`       one step: a token in, log-probabilities of the next token out
+6. `decoder`       one step: a token in, logits of the next token out
 7. `search`        steps into answers: greedy and beam search
 8. `ensemble`      several models as one
 9. `calibration`   the score of an answer into the probability that it is right

@@ -248,5 +248,5 @@ def load_calibration(path: str | pathlib.Path) -> Calibration | None:
         return calibration_from_dict(content)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{path}: is damaged; copy the run folder again, or train again") from None

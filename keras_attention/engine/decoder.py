@@ -1,4 +1,4 @@
-"""One step of the decoder: a token in, log-probabilities of the next one and attention out."""
+"""One step of the decoder: a token in, logits of the next one and attention out."""
 
 from __future__ import annotations
 
@@ -176,7 +176,8 @@ class Progress:
             change: Other attention weights than the model's own, see `Attention.weights`.
 
         Returns:
-            Log-probabilities `(r, V)` of the next token, and attention weights `(r, S)` or None.
+            Logits `(r, V)` of the next token, whose softmax are its probabilities, and attention
+            weights `(r, S)` or None.
         """
         hidden = self._recur(tokens)  # (r, U)
         features, weights = self._look(hidden, change)  # (r, V or U)
@@ -184,7 +185,7 @@ class Progress:
         if model.architecture.attentional_layer:
             features = np.matmul(np.tanh(features, out=features), model.affine)
         features += model.bias
-        return log_softmax(features), weights
+        return features, weights
 
     def select(self, rows: np.ndarray, sources: np.ndarray | None = None) -> None:
         """Goes on with these hypotheses, rows of the last step; and with these sources only."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from keras_attention.engine.attention import MASKED
-from keras_attention.engine.decoder import END, START, UNKNOWN, Model
+from keras_attention.engine.decoder import END, START, UNKNOWN, Model, log_softmax
 from keras_attention.engine.search import Decoded
 
 LARGEST_ERROR_OF_A_SUM = 1e-3
@@ -72,9 +72,8 @@ def decode(model: Model, ids: np.ndarray, edits: Edits) -> Decoded:
         def change(scores: np.ndarray, normalise, step=step) -> np.ndarray:
             return _changed(scores[0, 0], normalise, step, visible, edits)[None, None]
 
-        log_probabilities, weights = progress.advance(
-            np.array([token]), change if len(ids) else None
-        )
+        logits, weights = progress.advance(np.array([token]), change if len(ids) else None)
+        log_probabilities = log_softmax(logits)
         given = step < len(edits.prefix)
         token = edits.prefix[step] if given else int(log_probabilities[0].argmax())
         gains.append(log_probabilities[0, token])

@@ -91,17 +91,19 @@ class Encoder:
         each_direction = np.arange(directions)[:, None]
         if isinstance(inputs, TokenTable):
             places = inputs.places(below[rows, positions])  # (S, G, d, n)
-        ended = n - np.searchsorted(lengths[::-1], np.arange(width), side="right")
+        ended = n - lengths[::-1].searchsorted(np.arange(width), side="right")
+        moving = states
         for step, running in enumerate(ended.tolist()):
             if not running:
                 break
+            if running < moving[0].shape[1]:
+                moving = [state[:, :running] for state in states]
             read = positions[step, :, :running]  # (d, running)
             if isinstance(inputs, TokenTable):
                 gates = inputs.look_up(places[step, ..., :running], x.of(running))
             else:
                 gates = np.matmul(below[rows[:running], read], inputs, out=x.of(running))
                 gates += cell.bias
-            moving = [state[:, :running] for state in states]
             cell.step(gates, moving, scratch.of(running))
             if outputs is not None:
                 outputs[rows[:running], read, each_direction] = moving[0]
@@ -111,6 +113,7 @@ class Encoder:
     def _positions(self, lengths: np.ndarray, width: int) -> np.ndarray:
         """Which token of each row every step reads, `(S, d, n)`; behind a row's end, any."""
         steps = np.arange(width)[:, None]
-        onwards = np.broadcast_to(steps, (width, len(lengths)))
-        back = np.maximum(lengths - 1 - steps, 0)
-        return np.stack([back if backwards else onwards for backwards in self._backwards], axis=1)
+        positions = np.empty((width, len(self._backwards), len(lengths)), np.intp)
+        for direction, backwards in enumerate(self._backwards):
+            positions[:, direction] = np.maximum(lengths - 1 - steps, 0) if backwards else steps
+        return positions

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_attention.engine.decoder import Model
+from keras_attention.engine.decoder import Model, log_softmax
 
 
 class Ensemble:
@@ -39,7 +39,7 @@ class EnsembleProgress:
     def advance(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """One step of every member, as `decoder.Progress.advance`."""
         said, looked = zip(*(part.advance(tokens) for part in self._parts), strict=True)
-        stacked = np.stack(said)
+        stacked = np.stack([log_softmax(logits) for logits in said])
         most = stacked.max(axis=0)
         mean = np.log(np.exp(stacked - most).sum(axis=0)) + most - np.float32(math.log(len(said)))
         return mean, np.mean(looked, axis=0) if self._has_attention else None

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from keras_attention.engine.decoder import END, NEG_INF, PADDING, START
+from keras_attention.engine.decoder import END, NEG_INF, PADDING, START, log_softmax
 
 # Rows that have ended are dropped once they are this share: dropping copies what is left.
 _DROPPED_SHARE = 0.25
@@ -66,10 +66,11 @@ def greedy(model: Decoder, ids: np.ndarray, lengths: np.ndarray) -> Decoded:
     token = np.full(n, START)
     finished = np.zeros(n, bool)
     for step in range(model.longest_output):
-        log_probabilities, weights = progress.advance(token)
-        token = log_probabilities.argmax(axis=-1)
+        logits, weights = progress.advance(token)
+        token = logits.argmax(axis=-1)
         tokens[row_of, step] = token
-        gains[row_of, step] = log_probabilities[rows, token]
+        logits -= logits[rows, token][:, None]  # a log-softmax, of the chosen token alone
+        gains[row_of, step] = -np.log(np.add.reduce(np.exp(logits), axis=-1))
         if looked is not None:
             looked[row_of, step] = weights[:, : ids.shape[1]]
         finished |= token == END
@@ -101,9 +102,9 @@ def _cut_at_the_end(
     if looked is not None:
         looked = looked[:, None, :steps]
         looked[:, 0][over] = 0.0
-    lengths = np.count_nonzero(tokens, axis=1)
-    score = gains.sum(axis=1, keepdims=True)
-    return Decoded(tokens[:, None], lengths[:, None], score, looked, gains[:, None])
+    lengths = np.add.reduce(tokens != PADDING, axis=1, keepdims=True)
+    score = np.add.reduce(gains, axis=1, keepdims=True)
+    return Decoded(tokens[:, None], lengths, score, looked, gains[:, None])
 
 
 def beam(
@@ -135,9 +136,9 @@ def beam(
     score[:, 0] = 0.0
     final = score.copy()
     for _ in range(model.longest_output):
-        log_probabilities, weights = progress.advance(token.ravel())
+        logits, weights = progress.advance(token.ravel())
         length += ~finished
-        candidates = _candidates(score, log_probabilities.reshape(len(score), k, -1), finished)
+        candidates = _candidates(score, log_softmax(logits).reshape(len(score), k, -1), finished)
         before = score
         parent, token, score = _best(candidates, length, length_penalty)
         rows = np.arange(len(score))[:, None]

@@ -17,9 +17,9 @@ from tensorflow.lite.tools import flatbuffer_utils
 
 from keras_attention._runtime.undocumented import freeze_variables
 from keras_attention.engine.calibration import MEANINGS, calibration_to_dict, meaning_of
+from keras_attention.export.confidence_graph import confidence, token_confidence
 from keras_attention.export.litert_encoder import until_last_token
 from keras_attention.export.requirements import least_runtime
-from keras_attention.models.confidence_graph import confidence, token_confidence
 from keras_attention.readers.litert_reader import (
     FORMAT,
     SIGNATURE,

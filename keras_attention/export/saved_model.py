@@ -12,9 +12,9 @@ import pathlib
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_attention.export.confidence_graph import confidence, p_values, token_confidence
 from keras_attention.export.warmup import write_warmup
 from keras_attention.folders.export_layout import SOURCE_VOCABULARY
-from keras_attention.models.confidence_graph import confidence, p_values, token_confidence
 from keras_attention.models.decoding import NEG_INF, Decoded
 from keras_attention.readers.run import AnyRun
 from keras_attention.text.exceptions_graph import ExceptionsGraph

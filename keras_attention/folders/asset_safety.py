@@ -33,15 +33,13 @@ def refuse_foreign_files(meta_graph: meta_graph_pb2.MetaGraphDef) -> None:
         if asset.filename in ("", ".", "..") or not {"/", "\\", "\0"}.isdisjoint(asset.filename):
             raise ValueError(_WHY)
     nodes = {node.name: node for node in graph.node}
-    for node in _all_nodes(graph):
-        if node.op == "AssignVariableOp" and node.attr["dtype"].type == types_pb2.DT_STRING:
-            is_outside = nodes.get(node.name) is node  # of any function
-            value = nodes.get(node.input[1]) if is_outside else None
-            if value is None or value.op != "Placeholder" or value.name not in assets:
-                raise ValueError(_WHY)
+    for node in filter(_sets_a_string, graph.node):
+        value = nodes.get(node.input[1])
+        if value is None or value.op != "Placeholder" or value.name not in assets:
+            raise ValueError(_WHY)
     for function in graph.library.function:
         for node in function.node_def:
-            if not fillers.keys().isdisjoint(_called(node)):
+            if _sets_a_string(node) or not fillers.keys().isdisjoint(_called(node)):
                 raise ValueError(_WHY)
     for node in graph.node:
         for name in fillers.keys() & set(_called(node)):
@@ -79,10 +77,8 @@ def _check_objects(meta_graph: meta_graph_pb2.MetaGraphDef, fillers: dict[str, i
             raise ValueError(_WHY)
 
 
-def _all_nodes(graph: graph_pb2.GraphDef) -> Iterator[node_def_pb2.NodeDef]:
-    yield from graph.node
-    for function in graph.library.function:
-        yield from function.node_def
+def _sets_a_string(node: node_def_pb2.NodeDef) -> bool:
+    return node.op == "AssignVariableOp" and node.attr["dtype"].type == types_pb2.DT_STRING
 
 
 def _called(node: node_def_pb2.NodeDef) -> Iterator[str]:

@@ -225,7 +225,7 @@ def length_penalty_of(path: str | pathlib.Path) -> float:
     """The length penalty that training chose for beam searches; 0 where it chose none."""
     try:
         penalty = read_metrics(path).get("length_penalty")
-    except (OSError, ValueError, AttributeError):  # as of a run that is not quite finished
+    except (OSError, ValueError, AttributeError, RecursionError):  # as of an unfinished run
         return 0.0
     return float(penalty) if isinstance(penalty, (int, float)) else 0.0
 

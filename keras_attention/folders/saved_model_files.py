@@ -12,7 +12,7 @@ from keras_attention._runtime.plain_paths import plain_path
 from keras_attention.folders.saved_model_safety import refuse_unsafe
 
 # What reading a folder that is not a whole SavedModel raises.
-DAMAGED = (OSError, ValueError, KeyError, DecodeError, tf.errors.OpError)
+DAMAGED = (OSError, ValueError, KeyError, RecursionError, DecodeError, tf.errors.OpError)
 
 
 def load_saved_model(folder: str | pathlib.Path):

@@ -91,7 +91,7 @@ def _answers(
         return list(map(target.join, tokens)), tokens
     # All at once: an array of code points, the zeros behind the last cut off, is an array of texts.
     points = np.zeros(len(target), np.uint32)
-    points[len(RESERVED) :] = [ord(token) for token in target.tokens]
+    points[len(RESERVED) :] = target.code_points
     spelt = np.ascontiguousarray(points[token_ids])  # (n * k, T)
     texts = spelt.view(f"<U{spelt.shape[-1]}")[:, 0].tolist()
     return texts, list(map(tuple, texts))

@@ -102,7 +102,7 @@ def _hypothesis(translation: Translation, source: str) -> dict:
         "target_tokens": list(translation.target_tokens),
     }
     if translation.token_confidence is not None:
-        content["token_confidence"] = list(translation.token_confidence)
+        content["token_confidence"] = [float(sure) for sure in translation.token_confidence]
     if translation.attention_weights is not None:
         links = written_links(translation, source)
         content["alignment"] = [link._asdict() for link in links]

@@ -180,9 +180,10 @@ class ModelVersions:
         before = self.current
         self._states[number] = _State("LOADING")
         try:
-            loaded = self._pinned.get(number) or await asyncio.to_thread(
-                _load_politely, number, folder, self._threads
-            )
+            if number in self._pinned:
+                loaded = self._pinned[number]
+            else:
+                loaded = await asyncio.to_thread(_load_politely, number, folder, self._threads)
         except Exception as error:  # whatever is in that folder, the server goes on
             self._failed(number, content, error)
             return False

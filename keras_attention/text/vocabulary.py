@@ -155,7 +155,8 @@ class Vocabulary:
         return Pieces(self.tokens)
 
     @functools.cached_property
-    def _code_points(self) -> np.ndarray:
+    def code_points(self) -> np.ndarray:
+        """int64, of the tokens of the kind "char", in their order."""
         return np.array([ord(token) for token in self.tokens], np.int64)
 
     def split(self, text: str) -> list[str]:
@@ -204,8 +205,8 @@ class Vocabulary:
         if not self.tokens:
             return np.full(points.shape, UNKNOWN, np.int32)
         # Sorted tokens of one character each are sorted code points.
-        place = np.searchsorted(self._code_points, points).clip(max=len(self.tokens) - 1)
-        known = self._code_points[place] == points
+        place = np.searchsorted(self.code_points, points).clip(max=len(self.tokens) - 1)
+        known = self.code_points[place] == points
         return np.where(known, place + len(RESERVED), UNKNOWN).astype(np.int32)
 
     def tokens_of(self, ids: Sequence[int]) -> tuple[str, ...]:
@@ -265,7 +266,7 @@ def load_vocabularies(path: str | pathlib.Path) -> tuple[Vocabulary, Vocabulary]
         return _from_dict(content["source"]), _from_dict(content["target"])
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{path}: is damaged; copy the run folder again, or train again") from None
 
 

@@ -118,7 +118,10 @@ def _opened(path: pathlib.Path):
         # Opened here, since NumPy leaves a file open that it finds damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             yield arrays
-    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+    except (
+        *(OSError, EOFError, KeyError, TypeError, ValueError, RecursionError),
+        *(zipfile.BadZipFile, zlib.error),
+    ):
         raise UserError(f"{path}: is missing or damaged; start again with --overwrite") from None
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies
 
 from keras_attention.engine import search, weights
 from keras_attention.engine.architecture import Architecture
-from keras_attention.engine.attention import MASKED, NORMALIZERS, Attention, mask_of
+from keras_attention.engine.attention import MASKED, NORMALIZERS, Attention, largest, mask_of
 from keras_attention.engine.decoder import END, NEG_INF, PADDING, START, UNKNOWN, Model
 from keras_attention.engine.ensemble import Ensemble
 from keras_attention.models.ensemble import Ensemble as KerasEnsemble
@@ -113,6 +113,13 @@ def assert_same(ours: search.Decoded, theirs) -> None:
         np.testing.assert_allclose(
             ours.attention_weights, attention[..., :steps, :], atol=TOLERANCE
         )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (400, 7), (2, 300, 5)])
+def test_the_largest_is_found_in_few_rows_and_in_many(shape):
+    scores = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    scores[..., -1] = MASKED
+    np.testing.assert_array_equal(largest(scores), scores.max(axis=-1, keepdims=True))
 
 
 @hypothesis.given(rows=batches)

@@ -209,6 +209,12 @@ def test_an_export_without_a_dictionary_has_no_place_for_one(changed, tmp_path):
     assert finished.status == 2 and "has no place for exceptions" in finished.err
 
 
+def test_a_map_that_is_empty_is_told(changed, tmp_path):
+    finished = call_verb("plot", changed, "abc", "c", "--out", tmp_path / "map.png")
+    assert finished.status == 0, finished.err
+    assert finished.err.count("warning") == 1 and "'abc': is answered by" in finished.err
+
+
 # --- files of strangers
 
 

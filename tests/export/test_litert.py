@@ -87,6 +87,7 @@ def test_one_signature_with_the_names_types_and_shapes_of_the_contract(file):
     for path in with_quantised(file):
         interpreter = Interpreter(model_path=str(path))
         outputs = ["attention_weights", "code_points", "confidence", "log_probability"]
+        outputs.append("token_confidence")
         (signature,) = interpreter.get_signature_list().items()
         assert signature == ("greedy", {"inputs": ["code_points"], "outputs": outputs})
         runner = interpreter.get_signature_runner("greedy")
@@ -96,6 +97,7 @@ def test_one_signature_with_the_names_types_and_shapes_of_the_contract(file):
             "in": (np.int32, (1, S)),
             "code_points": (np.int32, (1, T)),
             "attention_weights": (np.float32, (1, T, S)),
+            "token_confidence": (np.float32, (1, T)),
             "log_probability": (np.float32, (1,)),
             "confidence": (np.float32, (1,)),
         }
@@ -135,6 +137,7 @@ def test_a_compiled_model_gives_the_same_as_the_interpreter(file, translator, ru
         model = CompiledModel.from_file(str(path))
         names = model.get_signature_list()["greedy"]["outputs"]
         sizes = {"code_points": (T, np.int32), "attention_weights": (T * S, np.float32)}
+        sizes["token_confidence"] = (T, np.float32)
         for expected in Translator.load(path).translate(texts):
             inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
             inputs[0].write(code_points(*map(ord, expected.source_tokens)))

@@ -47,6 +47,7 @@ CONTRACT = {
         "target_tokens": ("DT_STRING", f"(-1, {T})"),
         "target_length": ("DT_INT32", "(-1)"),
         "attention_weights": ("DT_FLOAT", f"(-1, {T}, -1)"),
+        "token_confidence": ("DT_FLOAT", f"(-1, {T})"),
     },
     "beam": SOURCE
     | {
@@ -56,6 +57,7 @@ CONTRACT = {
         "target_tokens": ("DT_STRING", f"(-1, {K}, {T})"),
         "target_length": ("DT_INT32", f"(-1, {K})"),
         "attention_weights": ("DT_FLOAT", f"(-1, {K}, {T}, -1)"),
+        "token_confidence": ("DT_FLOAT", f"(-1, {K}, {T})"),
     },
 }
 # `tensorflow_serving/util/json_tensor.cc` writes these types and no other.

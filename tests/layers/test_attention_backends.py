@@ -15,6 +15,8 @@ import sys
 
 import pytest
 
+from tests.support import ROOT
+
 TESTS = pathlib.Path(__file__).parent
 FILES = [
     "test_attention.py",
@@ -44,7 +46,7 @@ def test_the_same_tests_pass_on(backend):
     }
     result = subprocess.run(
         command + [str(TESTS / name) for name in FILES],
-        cwd=TESTS.parent,
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,

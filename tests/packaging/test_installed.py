@@ -15,8 +15,9 @@ import zipfile
 import pytest
 
 from tests.support import ROOT
-from tests.support.exports import random_export, random_texts
+from tests.support.exports import random_export
 from tests.support.tasks import reversal_splits, write_splits
+from tests.support.texts import random_texts
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -198,7 +199,7 @@ def assert_serves(whole: Environment) -> None:
         url = greeting.split()[-1]
         ask = functools.partial(urllib.request.urlopen, timeout=60)
         body = json.dumps({"instances": ["ab"]}).encode()
-        with ask(urllib.request.Request(f"{url}v1/models/export:predict", data=body)) as answer:
+        with ask(urllib.request.Request(f"{url}v1/models/run:predict", data=body)) as answer:
             assert len(json.load(answer)["predictions"]) == 1
     finally:
         server.send_signal(signal.SIGTERM)

@@ -101,6 +101,16 @@ def test_answers_come_in_the_order_of_the_texts(batches_at_once):
     assert sorted(text for batch in reader.batches for text in batch) == sorted(texts)
 
 
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(25, [7, 7, 7, 4]), (20, [10, 10]), (6, [3, 3]), (2, [2]), (41, [7] * 5 + [6])]
+)
+def test_every_thread_has_as_many_batches(n, sizes):
+    reader = Noting(2)
+    reader.least_rows_per_batch, reader.most_rows_per_batch = 3, 10
+    Translator(reader).translate(["ab"] * n)
+    assert sorted(map(len, reader.batches), reverse=True) == sizes
+
+
 def test_a_batch_holds_texts_of_like_length_and_not_too_many_positions(monkeypatch):
     monkeypatch.setattr(translator_module, "ROWS_PER_BATCH", 10)
     monkeypatch.setattr(translator_module, "POSITIONS_PER_BATCH", 200)

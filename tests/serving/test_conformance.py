@@ -258,7 +258,11 @@ TEXTS = ["가나 b", "", "0123", "unseen ж😀", "\0"]
 def names(kind):
     scores = {"text", "log_probability", "confidence"}
     drawn = {"source_tokens", "source_length", "target_tokens", "target_length"}
-    return scores if kind == "serving_default" else scores | drawn | {"attention_weights"}
+    return (
+        scores
+        if kind == "serving_default"
+        else scores | drawn | {"attention_weights", "token_confidence"}
+    )
 
 
 @pytest.mark.parametrize("signature", ["serving_default", "attention", "beam"])

@@ -91,7 +91,7 @@ class Chromium(Browser):
         raise TimeoutError("chromedriver did not start")
 
     def _ask(self, method: str, path: str, body: dict | None = None) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=300)
         try:
             text = None if method == "GET" else json.dumps(body or {})
             connection.request(method, path, text, {"Content-Type": "application/json"})

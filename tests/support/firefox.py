@@ -104,7 +104,7 @@ class Firefox(Browser):
             stderr=subprocess.DEVNULL,
         )
         port = self._wait_for_port(folder / "MarionetteActivePort")
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=120)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=600)
         self._read()  # its greeting
         self._command("NewSession", capabilities={"alwaysMatch": {}})
         self._command("SetWindowRect", width=2000, height=1400)

@@ -59,6 +59,15 @@ def test_ids_are_those_of_looking_each_token_up(kind, known, texts):
     assert len(ids) == len(texts)
 
 
+@pytest.mark.parametrize("form", ["none", "NFC", "NFD"])
+@pytest.mark.parametrize("kind", ["char", "word", "subword"])
+@given(texts=st.lists(valid_texts, max_size=4))
+def test_many_texts_are_split_as_each_is(kind, form, texts):
+    vocabulary = Vocabulary(kind, ("a", "b"), form)
+    texts = [*texts, "", "a\u0301 b", "\u00e1b"]
+    assert vocabulary.split_all(texts) == [tuple(vocabulary.split(text)) for text in texts]
+
+
 @given(valid_texts)
 def test_known_characters_come_back(text):
     vocabulary = Vocabulary.from_texts([text], "char")

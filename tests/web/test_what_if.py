@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from keras_attention.engine.decoder import START
+from keras_attention.engine.decoder import START, log_softmax
 from keras_attention.engine.search import greedy
 from keras_attention.folders.weights_folder import read_weights
 from keras_attention.readers.translator import Translator
@@ -175,10 +175,10 @@ def suspicion_in_python(model, source, text):
         progress = model.start(ids, np.array([width]), 1)
         outputs, largest = [], []
         for token in [START, *answer][:-1]:
-            log_probabilities, weights = progress.advance(
+            logits, weights = progress.advance(
                 np.array([token]), lambda scores, normalise: np.roll(normalise(scores), -turn, -1)
             )
-            outputs.append(np.exp(log_probabilities[0]))
+            outputs.append(np.exp(log_softmax(logits)[0]))
             largest.append(weights.max())
         return np.array(outputs), np.array(largest)
 

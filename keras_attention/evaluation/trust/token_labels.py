@@ -44,8 +44,9 @@ def token_scores(
     translation: Translation, reference: str, kind: VocabularyKind
 ) -> tuple[list[float], tuple[bool, ...]]:
     """Log-probabilities of an answer's tokens, and whether each is right."""
+    given = translation.token_log_probability
     return (
-        list(translation.token_log_probability or ()),
+        [] if given is None else [float(score) for score in given],
         right_tokens(translation.target_tokens, reference, kind),
     )
 

@@ -16,7 +16,7 @@ from keras_attention.engine.calibration import (
 )
 from keras_attention.engine.familiarity import cells_of, table_size
 from keras_attention.evaluation.trust.familiarity_fit import LEAST_PAIRS, fit_familiarity
-from keras_attention.models.confidence_graph import familiarity_factor
+from keras_attention.export.confidence_graph import familiarity_factor
 from keras_attention.text.vocabulary import END, START, RaggedIds
 
 ALTERNATING = (4, 5)

@@ -54,6 +54,9 @@ class Recipe:
 def read_recipe(path: str | pathlib.Path) -> Recipe:
     """Reads a config file, with or without options by size.
 
+    Args:
+        path: A JSON file of one object, whose keys are fields of `Config` and `by_pairs`; UTF-8.
+
     Raises:
         UserError: as `config.read_config_file`; also if `by_pairs` is not a list of objects whose
             `up_to` rises and is missing in the last alone.

@@ -33,6 +33,10 @@ class Ensemble(GreedyModel):
         """Whether the members have attention weights."""
         return all(member.has_attention for member in self.members)
 
+    def build(self, source_shape):
+        """Nothing is left to build: the members have their weights."""
+        self.built = True
+
     def prepare(self, source_ids, copies):
         steps, states, source_lengths = zip(
             *(member.prepare(source_ids, copies) for member in self.members), strict=True

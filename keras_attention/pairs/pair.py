@@ -13,12 +13,18 @@ from keras_attention.text.tokens import VocabularyKind, counted_tokens
 
 
 class Pair(NamedTuple):
-    """A source text, its target text and, where the file says it, their alignment."""
+    """A source text and its target text.
+
+    Attributes:
+        source, target: As the file has them.
+        alignment: Links between their tokens, where the file gives them.
+        confidence: Of the model that gave the target, from 0 to 1; None where none did.
+    """
 
     source: str
     target: str
     alignment: tuple[Link, ...] | None = None  # None: the line has no such column
-    confidence: float | None = None  # of the model that gave the target; None: not from a model
+    confidence: float | None = None
 
 
 _CONFIDENCE = re.compile(r"confidence=([01](?:\.[0-9]{1,9})?)")

@@ -108,7 +108,11 @@ class RunEnsemble:
     def inference_model(
         self, adapt_encoder: Callable[[keras.Model], keras.Model] = lambda encoder: encoder
     ) -> Ensemble:
-        """See `Run.inference_model`."""
+        """A model that decodes by the mean of its members and shares their weights.
+
+        Args:
+            adapt_encoder: Changes how each encoder computes, as for LiteRT.
+        """
         return Ensemble([member.inference_model(adapt_encoder) for member in self.members])
 
 
@@ -117,6 +121,9 @@ AnyRun = Run | RunEnsemble
 
 def load_ensemble(paths: Sequence[str | pathlib.Path]) -> RunEnsemble:
     """Reads finished runs that decode together.
+
+    Args:
+        paths: Their folders, at least one.
 
     Raises:
         UserError: as `load_run`, or if two runs do not fit together.

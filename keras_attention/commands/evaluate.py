@@ -98,8 +98,8 @@ def run(arguments: list[str]) -> None:
         sorted_out = Report(
             options.model, options.data, result, errors, options.by or BY_LENGTH, slices
         )
-    if options.report is not None:
-        write_page(options.report, sorted_out, confidence_figures(result))
+        if options.report is not None:
+            write_page(options.report, sorted_out, confidence_figures(result))
     sets = options.coverage and measure_sets(translator, pairs, options.coverage)
     given = options.max_wrong and abstention(result, promised, options.max_wrong)
     if options.json:
@@ -114,7 +114,7 @@ def run(arguments: list[str]) -> None:
     else:
         print(result.to_text())
         print(report.to_text())
-        if options.by is not None:
+        if options.by is not None and sorted_out is not None:
             print(sorted_out.to_text())
         if sets:
             print(sets.to_text())

@@ -80,7 +80,8 @@ def decode(model: Model, ids: np.ndarray, edits: Edits) -> Decoded:
         if token == END:
             break
         tokens.append(token)
-        looked.append(weights[0, : len(ids)])
+        if weights is not None:
+            looked.append(weights[0, : len(ids)])
     said = np.zeros(max(len(tokens), 1), np.int32)  # a search makes one step at least
     said[: len(tokens)] = tokens
     attention = np.zeros((len(said), len(ids)), np.float32)

@@ -213,10 +213,8 @@ def evaluate(
         beam_width: Hypotheses kept at each step; 1 decodes greedily.
         length_penalty, progress: As for `Translator.translate`.
     """
-    told = {} if progress is None else {"progress": progress}
-    translations = translator.translate(
-        [pair.source for pair in pairs], beam_width, length_penalty, **told
-    )
+    sources = [pair.source for pair in pairs]
+    translations = translator.translate(sources, beam_width, length_penalty, progress)
     answers = Answers(pairs)
     outputs = [translation.text for translation in translations]
     references = [

@@ -76,10 +76,10 @@ def rank_correlation(scores: Sequence[float], others: Sequence[float]) -> float 
             "scores and others must be as many, and at least one. "
             f"Received: len(scores)={len(scores)}, len(others)={len(others)}"
         )
-    ranks = [_ranks(np.asarray(values, np.float64)) for values in (scores, others)]
-    if any(np.ptp(each) == 0 for each in ranks):
+    first, second = (_ranks(np.asarray(values, np.float64)) for values in (scores, others))
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

@@ -73,13 +73,12 @@ class ServingModule(tf.Module):
         # Saving follows plain variables. The Keras model itself stays out of the module: its
         # objects would be saved too, and loading needs none of them.
         self._weights = [v.value for member in run.members for v in member.model.variables]
-        self._exceptions = exceptions and ExceptionsGraph(
-            exceptions, run.source, run.target, run.longest_output
-        )
-        answers = _Answers(
-            *(run, self._source, beam_width, length_penalty),
-            *(limits or ServingLimits(), self._exceptions),
-        )
+        self._exceptions = None
+        if exceptions is not None:
+            sides = run.source, run.target
+            self._exceptions = ExceptionsGraph(exceptions, *sides, run.longest_output)
+        how = beam_width, length_penalty, limits or ServingLimits()
+        answers = _Answers(run, self._source, *how, self._exceptions)
         methods = {"serving_default": answers.serving_default, "beam": answers.beam}
         if run.config.has_attention:
             methods["attention"] = answers.attention

@@ -39,7 +39,7 @@ def keep_version(export: pathlib.Path, manifest: dict) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def link_or_copy(path: pathlib.Path, new: pathlib.Path) -> None:
+def link_or_copy(path: str | pathlib.Path, new: str | pathlib.Path) -> None:
     """A hard link, or a copy on file systems that have none."""
     try:
         os.link(path, new)

@@ -19,12 +19,10 @@ def written_links(translation: Translation, source: str) -> list[WeightedLink]:
     target_places = places_as_written(translation.text, translation.target_tokens)
     best: dict[tuple[int, int], float] = {}
     for link in translation.alignment:
-        moved = tuple(
-            place if places is None else places[place]
-            for places, place in ((source_places, link.source), (target_places, link.target))
-        )
-        if None not in moved:
-            best[moved] = max(best.get(moved, 0.0), link.weight)
+        read = link.source if source_places is None else source_places[link.source]
+        said = link.target if target_places is None else target_places[link.target]
+        if read is not None and said is not None:
+            best[read, said] = max(best.get((read, said), 0.0), link.weight)
     ordered = sorted(best.items(), key=lambda item: (item[0][1], item[0][0]))
     return [WeightedLink(*places, weight) for places, weight in ordered]
 

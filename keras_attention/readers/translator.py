@@ -131,8 +131,8 @@ class Translator:
                 raise UserError(f"--engine: {path} runs in LiteRT; leave the option out")
             from keras_attention.readers.litert_reader import LiteRTReader
 
-            reader = LiteRTReader(path)
-            return cls(reader, exceptions_of_litert_file(path, *reader.vocabularies))
+            small = LiteRTReader(path)
+            return cls(small, exceptions_of_litert_file(path, *small.vocabularies))
         if is_run(path):
             return cls(_run_reader(engine).load(path))
         if is_export(path):

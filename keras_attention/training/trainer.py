@@ -139,15 +139,15 @@ def train(
         chosen = state.best_valid or evaluate(translator, choosing)
         sentences = are_sentences(choosing, chosen.exact_match)
         if sentences:
-            best.calibration = chosen.fit_calibration("quality")
+            calibration = best.calibration = chosen.fit_calibration("quality")
         else:
             blocks = data.train.blocks(np.random.default_rng(config.seed))
-            fit_trust(best, chosen, (choosing, promising), blocks, vocabularies)
+            calibration = fit_trust(best, chosen, (choosing, promising), blocks, vocabularies)
         # The model last: where it is, the run can be used, and is whole.
-        save_calibration(Path(config.out) / CALIBRATION, best.calibration)
+        save_calibration(Path(config.out) / CALIBRATION, calibration)
         unfreeze(state.model)  # who trains it further chooses anew
         save_model(config.out, state.model)
-        _log_advice(log, progress, chosen, best.calibration, data)
+        _log_advice(log, progress, chosen, calibration, data)
         valid = evaluate(translator, splits.valid) if promising else chosen
         test = evaluate(translator, splits.test)
         penalty = choose_length_penalty(translator, splits.valid, valid)
@@ -169,7 +169,7 @@ def _initial_state(
     """An untrained model, or the state that the checkpoint holds."""
     model = build_training_model(config, len(data.survey.source), len(data.survey.target))
     if config.init_from is not None:
-        _start_warm(config, data, model, copies=not progress.epochs_done)
+        _start_warm(config, config.init_from, data, model, copies=not progress.epochs_done)
     if adjust is not None:
         adjust(model)
     optimizer = make_optimizer(config, data.survey.batches * config.filled_in("epochs"))
@@ -183,15 +183,17 @@ def _initial_state(
     return TrainingState(model, optimizer, progress, best)
 
 
-def _start_warm(config: Config, data: TrainingData, model: keras.Model, copies: bool) -> None:
-    """Gives a new model the weights of the run in `config.init_from`, and freezes its parts.
+def _start_warm(
+    config: Config, before_it: str, data: TrainingData, model: keras.Model, copies: bool
+) -> None:
+    """Gives a new model the weights of the run in `before_it`, and freezes its parts.
 
     Raises:
         UserError: a frozen part has tokens to learn, or the model has no such part.
     """
     now = data.survey.source, data.survey.target
     if copies:
-        run = load_run(config.init_from)
+        run = load_run(before_it)
         before = run.source, run.target
         for part, side in (("source_embedding", 0), ("target_embedding", 1), ("affine", 1)):
             new = sorted(set(now[side].tokens) - set(before[side].tokens))

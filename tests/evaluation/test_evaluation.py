@@ -17,7 +17,7 @@ class Scripted:
         self.confidence_means = confidence_means
         self.beam_widths = []
 
-    def translate(self, texts, beam_width=1, length_penalty=None):
+    def translate(self, texts, beam_width=1, length_penalty=None, progress=None):
         self.beam_widths.append(beam_width)
         return [self._translation(text, *self.answers[text]) for text in texts]
 

@@ -10,6 +10,7 @@ from keras_attention.errors import UserError
 from keras_attention.evaluation.evaluation import LENGTH_BOUNDS, Evaluation
 from keras_attention.pairs.answers import Answers
 from keras_attention.pairs.pair import Pair
+from keras_attention.readers.translation import AnswerSet, Translation
 from keras_attention.readers.translator import Translator
 
 COVERAGES = (0.9, 0.95, 0.99)
@@ -81,12 +82,12 @@ def measure_sets(translator: Translator, pairs: Sequence[Pair], coverage: float)
     found = translator.translate(sources, coverage=coverage)
     rows = []
     for source, each in zip(sources, found, strict=True):
-        texts = each.answer_set.texts
+        texts = _set_of(each).texts
         held = any(text in answers.targets(source) for text in texts)
         rows.append((len(each.source_tokens), each.confidence, held, len(texts)))
     return MeasuredSets(
         coverage,
-        found[0].answer_set.promised,
+        _set_of(found[0]).promised,
         _part("all", rows),
         _parts(rows, 0, [bound for bound in LENGTH_BOUNDS if bound % 10 == 0]),
         _parts(rows, 1, CONFIDENCE_BOUNDS),
@@ -165,3 +166,9 @@ def _text(part: HeldPart) -> str:
         f"{part.held:.4f} hold the right answer [{part.low:.4f}, {part.high:.4f}], "
         f"{part.mean_size:.2f} answers each (n={part.n})"
     )
+
+
+def _set_of(translation: Translation) -> AnswerSet:
+    if translation.answer_set is None:
+        raise ValueError("a translator that was asked for sets gave none")
+    return translation.answer_set

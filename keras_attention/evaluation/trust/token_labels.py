@@ -58,7 +58,9 @@ def fit_token_calibration(evaluation: Evaluation, kind: VocabularyKind) -> Calib
         evaluation: Of the pairs to fit on.
         kind: What target tokens are.
     """
-    scores, lengths, right = [], [], []
+    scores: list[float] = []
+    lengths: list[int] = []
+    right: list[bool] = []
     for translation, reference in zip(evaluation.translations, evaluation.nearest, strict=True):
         token_log_probability, labels = token_scores(translation, reference, kind)
         scores += token_log_probability

@@ -34,8 +34,7 @@ class Ensemble(GreedyModel):
         return all(member.has_attention for member in self.members)
 
     def build(self, source_shape):
-        """Nothing is left to build: the members have their weights."""
-        self.built = True
+        self.built = True  # the members have their weights
 
     def prepare(self, source_ids, copies):
         steps, states, source_lengths = zip(

@@ -13,7 +13,10 @@ from tests.support import ROOT
 TRACES, CHECKED, EVERYWHERE = numbers.load()
 BENCHMARKS = ROOT / "benchmarks"
 # Started by other benchmarks, or shared by them.
-PARTS = {"plain_keras.py", "torch_seq2seq.py", "result_files.py", "__init__.py"}
+PARTS = {
+    *("plain_keras.py", "torch_seq2seq.py", "torch_sentences.py", "g2p_tasks.py"),
+    *("result_files.py", "__init__.py"),
+}
 
 
 def problems_of(page: str) -> list[numbers.Problem]:

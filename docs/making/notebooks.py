@@ -36,7 +36,7 @@ shutil.copytree(root / "data", "data");"""
 MARK = re.compile(r"^<!-- (?:not run|shortened in tests|site): .*-->\n", re.M)
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>|</details>")
 MATH = re.compile(r"^```math\n(.*?)^```$", re.M | re.S)
-PAGE_LINK = re.compile(r"\]\((\d+-[\w-]+|README)\.md(#[^)]*)?\)")
+PAGE_LINK = re.compile(r"\]\(([\w-]+)\.md(#[^)]*)?\)")
 
 
 def prose(text: str) -> str:

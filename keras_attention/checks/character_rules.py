@@ -58,15 +58,15 @@ def encoded_twice(part: Part, *_) -> Iterator[Finding]:
     found: dict[int, tuple[str, str]] = {}
     for index, pair in enumerate(part.pairs):
         for text in pair[:2]:
-            if not text.isascii() and (mended := _decoded_once(text)) != text:
-                found.setdefault(index, (text, mended))
+            if not text.isascii() and (fixed := _decoded_once(text)) != text:
+                found.setdefault(index, (text, fixed))
     if found:
-        text, mended = next(iter(found.values()))
+        text, fixed = next(iter(found.values()))
         yield part.finding(
             "encoded_twice",
             "warning",
             found,
-            f"text that was encoded twice, such as {show(text)} for {show(mended)}; go back to the "
+            f"text that was encoded twice, such as {show(text)} for {show(fixed)}; go back to the "
             "original file and save it as UTF-8",
         )
 

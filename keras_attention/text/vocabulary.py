@@ -156,7 +156,11 @@ class Vocabulary:
 
     @functools.cached_property
     def code_points(self) -> np.ndarray:
-        """int64, of the tokens of the kind "char", in their order."""
+        """Code points of the tokens of the kind "char", in their order.
+
+        Returns:
+            int64 `(V,)`, reserved tokens left out.
+        """
         return np.array([ord(token) for token in self.tokens], np.int64)
 
     def split(self, text: str) -> list[str]:
@@ -167,7 +171,11 @@ class Vocabulary:
         return split_tokens(text, self.kind)
 
     def split_all(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """The tokens of each text, as `split` gives them."""
+        """The tokens of each text, as `split` gives them.
+
+        Args:
+            texts: Sources or targets, none of them cut yet.
+        """
         if self.kind == "char":  # a string is a sequence of its characters
             return list(map(tuple, self._normalised(texts)))
         return [tuple(self.split(text)) for text in texts]

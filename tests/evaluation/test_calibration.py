@@ -317,7 +317,7 @@ def test_without_a_map_the_confidence_is_the_probability():
 
 def test_training_fits_a_map_and_evaluate_tells_how_good_it_is(trained, reversal_folder):
     calibration = load_calibration(trained.path / CALIBRATION)
-    assert calibration.n == 100
+    assert calibration.n == 50
     [result] = Translator.load(trained.path).translate(["abc"])
     expected = calibration.confidence(result.log_probability, len(result.target_tokens))
     assert result.confidence == pytest.approx(expected, abs=1e-6)

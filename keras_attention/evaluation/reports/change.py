@@ -15,7 +15,7 @@ SIGNIFICANT = 0.05
 # Changed answers that the text shows of a kind; JSON has all.
 SHOWN = 10
 
-_KINDS = ("broken", "mended", "other")
+_KINDS = ("broken", "fixed", "other")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ChangedAnswer:
     Attributes:
         source, target: The pair.
         old, new: The answers.
-        kind: "mended" (only the new one is right), "broken" (only the old one), or "other".
+        kind: "fixed" (only the new one is right), "broken" (only the old one), or "other".
     """
 
     source: str
@@ -61,6 +61,11 @@ class Change:
     def of(cls, pairs: Sequence[Pair], old: Evaluation, new: Evaluation) -> Change:
         """Compares two evaluations of the same pairs.
 
+        Args:
+            pairs: What both were evaluated on.
+            old: Of the version that is published.
+            new: Of the one that may replace it.
+
         Raises:
             ValueError: they are not of these pairs.
         """
@@ -81,7 +86,7 @@ class Change:
         if old.reference_lengths == new.reference_lengths:
             found = bootstrap.difference(new.edits, old.edits, new.reference_lengths)
             error_p = found.p_value if found.value else 1.0
-        counts = [sum(each.kind == kind for each in changed) for kind in ("broken", "mended")]
+        counts = [sum(each.kind == kind for each in changed) for kind in ("broken", "fixed")]
         return cls(
             len(pairs),
             (old.exact_match, new.exact_match),
@@ -104,7 +109,11 @@ class Change:
         return tuple(found)
 
     def count(self, kind: str) -> int:
-        """How many changed answers are "mended", "broken" or "other"."""
+        """How many answers changed in one way.
+
+        Args:
+            kind: "fixed", "broken" or "other".
+        """
         return sum(each.kind == kind for each in self.changed)
 
     def to_dict(self) -> dict:
@@ -126,7 +135,7 @@ class Change:
             chance = "" if p_value is None else f", p = {p_value:.3g} ({test})"
             lines.append(f"{name}: {old:.4f} → {new:.4f} ({new - old:+.4f}{chance})")
         lines.append(
-            f"answers that changed: {len(self.changed)} (mended {self.count('mended')}, broken "
+            f"answers that changed: {len(self.changed)} (fixed {self.count('fixed')}, broken "
             f"{self.count('broken')}, wrong in another way {self.count('other')})"
         )
         for kind in _KINDS:
@@ -155,4 +164,4 @@ def mcnemar(first: int, second: int) -> float:
 def _kind(was_right: bool, is_right: bool) -> str:
     if was_right == is_right:
         return "other"
-    return "mended" if is_right else "broken"
+    return "fixed" if is_right else "broken"

@@ -37,10 +37,10 @@ def test_mcnemar_by_hand(first, second, expected):
     assert mcnemar(first, second) == pytest.approx(expected)
 
 
-def test_answers_are_mended_broken_or_otherwise_wrong():
+def test_answers_are_fixed_broken_or_otherwise_wrong():
     found = change({0: "x", 1: "x", 2: "x"}, {1: "x", 2: "y", 3: "z"})
     assert [(c.source, c.kind) for c in found.changed] == [
-        ("s0", "mended"),
+        ("s0", "fixed"),
         ("s2", "other"),
         ("s3", "broken"),
     ]
@@ -73,10 +73,10 @@ def test_text_and_dict_say_the_same():
     found = change({0: "x"}, {i: "z" for i in range(1, 13)})
     text = found.to_text()
     assert "exact match: 0.9750 → 0.7000 (-0.2750, p = 0.00342" in text
-    assert "answers that changed: 13 (mended 1, broken 12, wrong in another way 0)" in text
+    assert "answers that changed: 13 (fixed 1, broken 12, wrong in another way 0)" in text
     assert "  broken: s1 → z (was t1, expected t1)" in text and "  broken: 2 more" in text
     content = found.to_dict()
-    assert content["counts"] == {"broken": 12, "mended": 1, "other": 0}
+    assert content["counts"] == {"broken": 12, "fixed": 1, "other": 0}
     assert len(content["changed"]) == 13
     assert content["worse"] == list(found.worse)
 

@@ -28,7 +28,6 @@ from keras_attention.readers.translator import Translator
 from keras_attention.text.vocabulary import RESERVED, Vocabulary
 from tests.support import ROOT
 from tests.support.exports import (
-    CHARACTERS,
     LONGEST_OUTPUT,
     folder_for_tests,
     random_export,
@@ -36,6 +35,7 @@ from tests.support.exports import (
     random_texts,
     run_python,
 )
+from tests.support.texts import CHARACTERS
 
 S, T = 64, LONGEST_OUTPUT
 

@@ -355,6 +355,7 @@ def test_the_description_says_what_a_caller_must_know(file):
         "normal_form": "none",
         "confidence_means": "right",
         "confidence": "the probability that the answer is right to the last character",
+        "calibration": None,
     }
 
 

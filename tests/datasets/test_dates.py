@@ -109,7 +109,7 @@ def date_of(source: str) -> datetime.date:
 def test_sources_say_their_date_and_weekday(committed):
     names = {name: index for index, name in enumerate("월화수목금토일")}
     for part in committed:
-        for source, target, _ in part:
+        for source, target, *_ in part:
             date = date_of(source)
             assert date.isoformat() == target
             weekday = re.search(r"([월화수목금토일])(?:요일|\))", source)
@@ -127,7 +127,7 @@ def test_sources_say_their_date_and_weekday(committed):
 def test_gold_links(committed):
     """What the README promises of the third column, checked without the module's reader."""
     for part in committed:
-        for source, target, links in part:
+        for source, target, links, _ in part:
             linked = {link.source for link in links}
             sure = {(link.source, link.target) for link in links if link.sure}
             assert len({link[:2] for link in links}) == len(links)
@@ -267,7 +267,7 @@ def test_all_lines_of_the_book_align():
     pairs = read_book_dates(SHARED / "date.txt")
     assert len(pairs) == 50_000 and not any(pair.source.endswith(" ") for pair in pairs)
     forms = collections.Counter()
-    for source, target, _ in pairs:
+    for source, target, *_ in pairs:
         assert align(source, target)
         forms[form_of(source)] += 1
     assert set(forms) == {"en_short", "en_medium", "en_long", "en_full"}

@@ -84,7 +84,7 @@ MEANING = {
 
 def test_links_join_what_means_the_same(committed):
     links = collections.Counter()
-    for source, target, alignment in committed.train:
+    for source, target, alignment, _ in committed.train:
         source_words, target_words = source.split(), target.split()
         for link in alignment:
             source_word, target_word = source_words[link.source], target_words[link.target]

@@ -113,6 +113,7 @@ def test_the_run_folder_is_as_promised(trained):
     names = {str(path.relative_to(trained.path)) for path in trained.path.rglob("*")}
     assert names == {
         *("config.json", "vocabulary.json", "model.keras", "history.csv", "metrics.json"),
+        "README.md",
         *("attention.png", "calibration.json", "checkpoint", "checkpoint/state.npz"),
     }
     with open(trained.path / "history.csv", encoding="utf-8", newline="") as file:
@@ -142,7 +143,8 @@ def test_metrics_are_those_of_the_best_epoch(trained):
             for row in csv.DictReader(file)
         ]
     assert metrics["best_epoch"] == 1 + rows.index(max(rows))
-    assert metrics["valid"]["exact_match"] == max(rows)[0]
+    # The history is of the half that chooses; the metrics are of all.
+    assert metrics["valid"]["exact_match"] == pytest.approx(max(rows)[0], abs=0.1)
     model = keras.saving.load_model(trained.path / "model.keras")
     assert metrics["parameters"] == model.count_params()
     assert metrics["test"]["exact_match"] > 0.8, "the tests need a run that has learnt something"

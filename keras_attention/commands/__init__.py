@@ -5,11 +5,12 @@ A module has `run(arguments)`; its first docstring line is what `--help` says of
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from keras_attention._runtime.command_line import Parser, exit_with_user_errors
 from keras_attention._runtime.quiet import import_tensorflow_quietly
@@ -108,6 +109,17 @@ def load_attention_translator(path: str, verb: str, engine: str | None = None):
     return translator
 
 
+@contextlib.contextmanager
+def writing_out(path: str) -> Iterator[pathlib.Path]:
+    """The file that `--out` names, in a folder that exists; what the system refuses is told."""
+    out = pathlib.Path(path)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        yield out
+    except OSError as error:
+        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
+
+
 def tell_of_exceptions(texts: Sequence[str], translations: Sequence) -> None:
     """Says on standard error which maps are empty, since a dictionary answered and no model."""
     for text, translation in zip(texts, translations, strict=True):
@@ -134,6 +146,12 @@ def check_beam_width(width: int, option: str = "--beam-width") -> None:
         raise UserError(
             f"{option}: must be at most {WIDEST_BEAM}: {WHY_NOT_WIDER}. Received: {width}"
         )
+
+
+def check_max_wrong(most: float | None, beam_width: int) -> None:
+    """Raises UserError where answers are to be few enough wrong that were not found greedily."""
+    if most is not None and beam_width != 1:
+        raise UserError("--max-wrong: is promised for greedy decoding; leave out --beam-width")
 
 
 def add_length_penalty_option(parser: Parser) -> None:

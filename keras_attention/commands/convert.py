@@ -10,7 +10,7 @@ import argparse
 import os
 import pathlib
 
-from keras_attention.commands import verb_parser
+from keras_attention.commands import verb_parser, writing_out
 from keras_attention.errors import UserError
 from keras_attention.pairs.conversion import ConversionOptions, convert
 from keras_attention.pairs.forms import DESCRIPTIONS
@@ -66,11 +66,8 @@ def run(arguments: list[str]) -> None:
         if file and out.exists() and os.path.exists(file) and os.path.samefile(out, file):
             raise UserError(f"--out: {out} is the file that is read; name another")
     converted = _parallel(options) if options.target else convert(options.file, wanted)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    with writing_out(options.out):
         write_pairs(out, converted.pairs)
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     print(f"{out}: {converted.to_text()}")
 
 

@@ -7,6 +7,7 @@ become one model that decodes by the mean of their probabilities.
 
 from __future__ import annotations
 
+import argparse
 import json
 import pathlib
 import sys
@@ -86,7 +87,7 @@ def _about_exceptions(model: str, exceptions: Exceptions) -> str:
     return f"{count}, of which the model alone answers {alike} alike"
 
 
-def _replace_exceptions(export: pathlib.Path, options) -> None:
+def _replace_exceptions(export: pathlib.Path, options: argparse.Namespace) -> None:
     """`export EXPORT --exceptions FILE`: the same model with another dictionary."""
     if not options.exceptions or options.out or options.against:
         raise UserError(
@@ -100,7 +101,7 @@ def _replace_exceptions(export: pathlib.Path, options) -> None:
     print(f"{export}: version {version}, {len(exceptions)} exceptions; the model is as before")
 
 
-def _compare(options) -> None:
+def _compare(options: argparse.Namespace) -> None:
     """Ends the command where the run is significantly worse than the export that it would replace.
 
     Raises:
@@ -129,7 +130,7 @@ def _compare(options) -> None:
     print(f"published all the same: it is significantly worse by {what}")
 
 
-def _parse(arguments: list[str]):
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = verb_parser("export", __doc__)
     parser.add_argument(
         "run",
@@ -178,6 +179,19 @@ def _parse(arguments: list[str]):
         help="a dictionary, lines source<TAB>answer, that wins over the model; EXPORT in place of "
         "RUN publishes the same model with another one",
     )
+    _add_comparison_options(parser)
+    options = parser.parse_args(arguments)
+    for flag in ("data", "comparison", "publish_worse"):
+        if getattr(options, flag) and not options.against:
+            raise UserError(f"--{flag.replace('_', '-')}: needs --against EXPORT")
+    if options.against and not options.data:
+        raise UserError("--against: needs --data FILE, the pairs to compare on")
+    if options.comparison:
+        check_place("--comparison", options.comparison)
+    return options
+
+
+def _add_comparison_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         metavar="EXPORT",
@@ -191,15 +205,6 @@ def _parse(arguments: list[str]):
     parser.add_argument(
         "--publish-worse", action="store_true", help="publish whatever --against finds"
     )
-    options = parser.parse_args(arguments)
-    for flag in ("data", "comparison", "publish_worse"):
-        if getattr(options, flag) and not options.against:
-            raise UserError(f"--{flag.replace('_', '-')}: needs --against EXPORT")
-    if options.against and not options.data:
-        raise UserError("--against: needs --data FILE, the pairs to compare on")
-    if options.comparison:
-        check_place("--comparison", options.comparison)
-    return options
 
 
 def _name_and_place(folders: list[str], out: str | None) -> tuple[str, pathlib.Path]:

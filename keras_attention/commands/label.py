@@ -20,6 +20,7 @@ from keras_attention.commands import (
     load_translator,
     members_of,
     verb_parser,
+    writing_out,
 )
 from keras_attention.config import load_config
 from keras_attention.errors import UserError
@@ -54,12 +55,8 @@ def run(arguments: list[str]) -> None:
             write_line(format_line(pair).decode().removesuffix("\n"))
         print(made.to_text(), file=sys.stderr)
         return
-    out = pathlib.Path(options.out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    with writing_out(options.out) as out:
         write_pairs(out, made.pairs)
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     print(f"{out}: {made.to_text()}")
 
 

@@ -5,6 +5,7 @@ Only --n-best and --coverage print several lines for an input.
 
 from __future__ import annotations
 
+import argparse
 import collections
 import itertools
 import json
@@ -18,6 +19,7 @@ from keras_attention.commands import (
     add_length_penalty_option,
     check_beam_width,
     check_length_penalty,
+    check_max_wrong,
     load_translator,
     texts_of_arguments,
     verb_parser,
@@ -33,6 +35,40 @@ LINES_AT_ONCE = 4096
 
 
 def run(arguments: list[str]) -> None:
+    options = _parse(arguments)
+    translator = load_translator(options.model, options.engine)
+    if options.alignment and not translator.has_attention:
+        raise UserError(
+            f"--alignment: {options.model} is a model without attention; train one with "
+            "--attention dot"
+        )
+    least = options.min_confidence
+    if options.max_wrong is not None:
+        least = max(least, translator.confidence_for(options.max_wrong))
+    known = translator.source_vocabulary
+    given = texts_of_arguments(options.texts)
+    if given:
+        chunks = _in_chunks(list(_told_of(given, known, lambda index: f"TEXT {index + 1}")))
+    else:
+        chunks = _from_standard_input(known)
+    number = 0
+    for texts in chunks:
+        found = translator.translate(
+            texts,
+            options.beam_width,
+            options.length_penalty,
+            n_best=options.n_best,
+            coverage=options.coverage,
+        )
+        lines: list[str] = []
+        for source, result in zip(texts, found, strict=True):
+            number += 1
+            lines += _lines(number, source, result, options, least)
+        write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
+        sys.stdout.flush()
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = verb_parser("translate", __doc__)
     parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="without: lines of standard input")
@@ -87,39 +123,10 @@ def run(arguments: list[str]) -> None:
     check_beam_width(options.beam_width)
     check_length_penalty(options.length_penalty, max(options.beam_width, options.n_best or 1))
     _check(options)
-    translator = load_translator(options.model, options.engine)
-    if options.alignment and not translator.has_attention:
-        raise UserError(
-            f"--alignment: {options.model} is a model without attention; train one with "
-            "--attention dot"
-        )
-    least = options.min_confidence
-    if options.max_wrong is not None:
-        least = max(least, translator.confidence_for(options.max_wrong))
-    known = translator.source_vocabulary
-    given = texts_of_arguments(options.texts)
-    if given:
-        chunks = _in_chunks(list(_told_of(given, known, lambda index: f"TEXT {index + 1}")))
-    else:
-        chunks = _from_standard_input(known)
-    number = 0
-    for texts in chunks:
-        found = translator.translate(
-            texts,
-            options.beam_width,
-            options.length_penalty,
-            n_best=options.n_best,
-            coverage=options.coverage,
-        )
-        lines: list[str] = []
-        for source, result in zip(texts, found, strict=True):
-            number += 1
-            lines += _lines(number, source, result, options, least)
-        write_line("\n".join(lines))  # one by one, a write to the pipe would be made for each
-        sys.stdout.flush()
+    return options
 
 
-def _check(options) -> None:
+def _check(options: argparse.Namespace) -> None:
     """Raises UserError for options that are out of range or contradict each other."""
     if not 0.0 <= options.min_confidence <= 1.0:
         raise UserError(
@@ -137,8 +144,9 @@ def _check(options) -> None:
             f"{several[0]}: prints alternatives, where nothing is left out; leave out "
             "--min-confidence and --max-wrong"
         )
-    if options.max_wrong is not None and options.beam_width != 1:
-        raise UserError("--max-wrong: is promised for greedy decoding; leave out --beam-width")
+    check_max_wrong(options.max_wrong, options.beam_width)
+    if several and options.origin:
+        raise UserError(f"--origin: is a column of single answers; leave out {several[0]}")
     if options.coverage is not None and options.alignment and not options.json:
         raise UserError("--alignment: a set has texts alone; use --n-best, or --json")
 

@@ -15,6 +15,7 @@ from keras_attention.commands import (
     texts_of_arguments,
     verb_parser,
     view_live,
+    writing_out,
 )
 from keras_attention.errors import UserError
 from keras_attention.pairs.alignment import Link, carry_links
@@ -32,6 +33,42 @@ WHAT_IF_EXAMPLES = 60
 def run(arguments: list[str]) -> None:
     if any(argument.split("=")[0] == "--live" for argument in arguments):
         return view_live.run(arguments)
+    options = _parse(arguments)
+    if options.what_if:
+        return _write_what_if(options)
+    translator = load_attention_translator(options.model, "view", options.engine)
+    from keras_attention.web.viewer import render
+
+    texts = texts_of_arguments(options.text)
+    pairs: list[Pair] = []
+    answers = Answers(())
+    if options.data:
+        read = read_pairs(options.data, translator.source_kind, translator.target_kind)
+        answers = Answers(read)
+        pairs = read[: options.examples or EXAMPLES]
+    sources = [*texts, *(pair.source for pair in pairs)]
+    translations = translator.translate(sources)
+    tell_of_exceptions(sources, translations)
+    # An answer is right if any line of the file asks for it, and has that line's alignment.
+    references: list[Pair | None] = [None] * len(texts)
+    references += [
+        answers.judged_by(pair, translation.text)
+        for pair, translation in zip(pairs, translations[len(texts) :], strict=True)
+    ]
+    examples = [
+        {
+            "source": source,
+            "expected": pair and pair.target,
+            "links": _links(pair, translation),
+            **{f.name: getattr(translation, f.name) for f in dataclasses.fields(translation)},
+        }
+        for source, pair, translation in zip(sources, references, translations, strict=True)
+    ]
+    page = render(examples, title=f"Attention of {pathlib.Path(options.model).name}")
+    _write_page(options.out or "attention.html", page)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = verb_parser("view", f"{__doc__}\n{LIVE}")
     parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     parser.add_argument("data", metavar="DATA.tsv", nargs="?", help="pairs to show, right or wrong")
@@ -67,51 +104,16 @@ def run(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if options.examples is not None and options.examples < 1:
         raise UserError(f"--examples: must be at least 1. Received: {options.examples}")
-    if options.what_if:
-        return _write_what_if(options)
-    if options.beside:
+    if options.beside and not options.what_if:
         raise UserError("--beside: shows a second model with --what-if alone; add --what-if")
-    if not (options.data or options.text):
+    if not (options.data or options.text or options.what_if):
         raise UserError("--text: give at least one text, or a DATA.tsv, to show")
-    translator = load_attention_translator(options.model, "view", options.engine)
-    from keras_attention.web.viewer import render
-
-    texts = texts_of_arguments(options.text)
-    pairs: list[Pair] = []
-    answers = Answers(())
-    if options.data:
-        read = read_pairs(options.data, translator.source_kind, translator.target_kind)
-        answers = Answers(read)
-        pairs = read[: options.examples or EXAMPLES]
-    sources = [*texts, *(pair.source for pair in pairs)]
-    translations = translator.translate(sources)
-    tell_of_exceptions(sources, translations)
-    # An answer is right if any line of the file asks for it, and has that line's alignment.
-    references: list[Pair | None] = [None] * len(texts)
-    references += [
-        answers.judged_by(pair, translation.text)
-        for pair, translation in zip(pairs, translations[len(texts) :], strict=True)
-    ]
-    examples = [
-        {
-            "source": source,
-            "expected": pair and pair.target,
-            "links": _links(pair, translation),
-            **{f.name: getattr(translation, f.name) for f in dataclasses.fields(translation)},
-        }
-        for source, pair, translation in zip(sources, references, translations, strict=True)
-    ]
-    page = render(examples, title=f"Attention of {pathlib.Path(options.model).name}")
-    _write_page(options.out or "attention.html", page)
+    return options
 
 
 def _write_page(path: str, page: str) -> None:
-    out = pathlib.Path(path)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    with writing_out(path) as out:
         write_text(out, page)
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be written: {error.strerror}") from None
     print(out)
 
 

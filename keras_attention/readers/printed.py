@@ -79,6 +79,8 @@ def as_dict(translation: Translation, source: str, answered: bool = True) -> dic
     content = {"source": source, **_hypothesis(translation, source)}
     if not answered:
         content["text"] = None
+    if translation.from_exceptions:
+        content["from_exceptions"] = True
     if translation.answer_set is not None:
         held = translation.answer_set
         content["set"] = {

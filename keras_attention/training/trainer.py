@@ -27,6 +27,7 @@ from keras_attention.evaluation.trust.measured import measured_promises
 from keras_attention.folders.run_folder import CALIBRATION, CHECKPOINT, write_history
 from keras_attention.models.training_model import build_training_model
 from keras_attention.models.warm_start import copy_weights, freeze, unfreeze
+from keras_attention.pairs.pair import Pair
 from keras_attention.pairs.splits import Splits, StreamedSplits, set_aside
 from keras_attention.readers.engine_reader import EngineReader, engine_from_model
 from keras_attention.readers.run import load_run, save_model
@@ -138,11 +139,7 @@ def train(
         translator = Translator(best)
         chosen = state.best_valid or evaluate(translator, choosing)
         sentences = are_sentences(choosing, chosen.exact_match)
-        if sentences:
-            calibration = best.calibration = chosen.fit_calibration("quality")
-        else:
-            blocks = data.train.blocks(np.random.default_rng(config.seed))
-            calibration = fit_trust(best, chosen, (choosing, promising), blocks, vocabularies)
+        calibration = _calibrate(best, chosen, (choosing, promising), data, config.seed, sentences)
         # The model last: where it is, the run can be used, and is whole.
         save_calibration(Path(config.out) / CALIBRATION, calibration)
         unfreeze(state.model)  # who trains it further chooses anew
@@ -158,6 +155,22 @@ def train(
             log(f"length penalty of beam searches, chosen on validation: {penalty:g}")
             metrics["length_penalty"] = penalty
     return Trained(translator, metrics, test, progress.history)
+
+
+def _calibrate(
+    reader: EngineReader,
+    chosen: Evaluation,
+    parts: tuple[list[Pair], list[Pair]],
+    data: TrainingData,
+    seed: int,
+    sentences: bool,
+) -> Calibration:
+    """Fits what is known of trusting the answers, and leaves it set on the reader."""
+    if sentences:
+        reader.calibration = chosen.fit_calibration("quality")
+        return reader.calibration
+    blocks = data.train.blocks(np.random.default_rng(seed))
+    return fit_trust(reader, chosen, parts, blocks, (data.survey.source, data.survey.target))
 
 
 def _initial_state(

@@ -599,6 +599,10 @@ def test_links_stand_in_a_column_and_in_json_with_weights(trained):
         (("--coverage", "0.9", "--min-confidence", "0.5"), "--coverage: prints alternatives"),
         (("--max-wrong", "0.0001"), "--max-wrong: 0.0001 cannot be promised from 50 pairs"),
         (("--max-wrong", "0.1", "--beam-width", "2"), "--max-wrong: is promised for greedy"),
+        (("--max-wrong", "0"), "--max-wrong: must be above 0 and below 1"),
+        (("--coverage", "0"), "--coverage: must be above 0 and below 1"),
+        (("--origin", "--n-best", "2"), "--origin: is a column of single answers"),
+        (("--origin", "--coverage", "0.9"), "--origin: is a column of single answers"),
     ],
 )
 def test_a_promise_that_cannot_be_made_is_one_line(trained, options, message):
@@ -606,3 +610,17 @@ def test_a_promise_that_cannot_be_made_is_one_line(trained, options, message):
     assert finished.status == 2
     assert message in finished.err
     assert finished.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--coverage", "0"), "--coverage: must be above 0 and below 1"),
+        (("--max-wrong", "0"), "--max-wrong: must be above 0 and below 1"),
+        (("--max-wrong", "0.1", "--beam-width", "2"), "--max-wrong: is promised for greedy"),
+    ],
+)
+def test_evaluate_measures_no_promise_that_was_not_made(trained, reversal_folder, options, message):
+    finished = call_verb("evaluate", trained.path, reversal_folder / "test.tsv", *options)
+    assert (finished.status, finished.out) == (2, "")
+    assert message in finished.err

@@ -41,14 +41,16 @@ class Labelled:
     def to_text(self) -> str:
         """One line of counts."""
         left_out = {
-            "twice": self.repeated,
-            "to be left out": self.withheld,
+            "repeated": self.repeated,
+            "kept for validation, test or by --without": self.withheld,
             "with unknown tokens": self.unknown,
             "too unsure": self.unsure,
             "without an answer": self.empty,
         }
         told = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if count)
-        return f"{len(self.pairs):,} pairs of {self.sources:,} sources" + (
+        pairs = "pair" if len(self.pairs) == 1 else "pairs"
+        sources = "source" if self.sources == 1 else "sources"
+        return f"{len(self.pairs):,} {pairs} of {self.sources:,} {sources}" + (
             f"; left out: {told}" if told else ""
         )
 

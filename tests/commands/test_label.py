@@ -44,7 +44,8 @@ def test_every_source_is_counted_once():
     # What is left out is not even translated.
     assert teacher.asked == ["ab", "a", "?", "abcd"] and teacher.widths == [4]
     assert made.to_text() == (
-        "2 pairs of 9 sources; left out: 2 twice, 2 to be left out, 1 with unknown tokens, "
+        "2 pairs of 9 sources; left out: 2 repeated, "
+        "2 kept for validation, test or by --without, 1 with unknown tokens, "
         "1 too unsure, 1 without an answer"
     )
 
@@ -55,7 +56,7 @@ def test_a_file_without_its_tokens_cannot_tell_unknown_ones(monkeypatch):
 
 
 def test_nothing_left_out_is_not_spoken_of():
-    assert label(Teacher(), ["a"], 0).to_text() == "1 pairs of 1 sources"
+    assert label(Teacher(), ["a"], 0).to_text() == "1 pair of 1 source"
 
 
 def test_the_column_is_written_and_read():
@@ -93,7 +94,7 @@ def test_words_that_judge_the_run_are_left_out(run, tmp_path):
     made = read_pairs(out)
     assert {pair.source for pair in made} <= {"abc", "cba", "bca"}
     assert all(0 <= pair.confidence <= 1 for pair in made)
-    assert f"{len(judges)} to be left out" in finished.out
+    assert f"{len(judges)} kept for validation, test or by --without" in finished.out
     answers = call_verb("translate", run.config.out, *(pair.source for pair in made))
     assert [pair.target for pair in made] == answers.out.splitlines()
 
@@ -106,7 +107,9 @@ def test_so_is_what_the_user_names(run, tmp_path):
         *("--without", tmp_path / "known.tsv", "--without", run.config.data),
     )
     assert finished.status == 0, finished.err
-    assert "1 to be left out" in finished.err  # standard output has the pairs alone
+    assert (
+        "1 kept for validation, test or by --without" in finished.err
+    )  # standard output has the pairs alone
     lines = [parse_line(line.encode(), "out") for line in finished.out.splitlines()]
     assert "abc" not in {pair.source for pair in lines}
 
